@@ -22,6 +22,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.lazy_names import importer
+
 if TYPE_CHECKING:
     from parquet_bloomwriter.caches import clear_cache
     from parquet_bloomwriter.errors import (
@@ -139,6 +141,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    **dict.fromkeys(__all__, "errors"),
     "bloomify": "verbs.add",
     **dict.fromkeys(("advise", "merge_advice"), "verbs.advise"),
     "AdviseReport": "reports.advice",
@@ -176,15 +179,14 @@ _MODULES = ("errors", "index")
 it needs PySpark."""
 
 
+_import_name = importer(__name__, _HOMES)
+
+
 def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for: numpy and pyarrow take their time."""
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)
-    globals()[name] = value
-    return value
+    return _import_name(name)
 
 
 def __dir__() -> list[str]:

@@ -35,6 +35,23 @@ def paths_of(given: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
     return tuple(map(os.fspath, _several(given, (str, os.PathLike), "a path")))
 
 
+def is_of_library(given: object, library: str, name: str) -> bool:
+    """Whether an object is of a class of a library, or of a subclass; nothing is imported for that.
+
+    The names of the object's classes decide. A look into `sys.modules` would find a library that
+    another thread is importing, and that has no such class yet.
+
+    Args:
+        given: The object.
+        library: The name of the top package, such as `pyarrow`.
+        name: The name of the class, without its module: libraries move their classes.
+    """
+    return any(
+        kind.__name__ == name and str(kind.__module__).partition(".")[0] == library
+        for kind in type(given).__mro__
+    )
+
+
 def is_frame(given: object) -> bool:
     """Whether an argument is rows with columns: a frame of pandas, Polars or Spark, a table."""
     return hasattr(type(given), "columns")

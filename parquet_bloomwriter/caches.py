@@ -6,7 +6,7 @@ be cleared for right answers: each notices by itself when what it knows has chan
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,13 @@ _clears: list[Callable[[], None]] = []
 def register(clear: Callable[[], None]) -> None:
     """Make `clear_cache` call a function, which empties one cache."""
     _clears.append(clear)
+
+
+def make_room(kept: dict[Any, Any], *, most: int) -> None:
+    """Forget the oldest entries of a cache that threads share, until fewer than `most` are left."""
+    oldest = list(kept)  # One step: a loop over the cache would fail if another thread changes it.
+    for key in oldest[: max(0, len(oldest) - most + 1)]:
+        kept.pop(key, None)
 
 
 def clear_cache() -> None:

@@ -23,7 +23,10 @@
         └── TableChanged       another program changed the table in a way that stops this one
 
 Facts are attributes; the message is composed from them, and is one line that is safe to show,
-whatever a file's author put into names. A remedy may hold proposals, each with its kind: a program
+whatever a file's author put into names. Libraries put URLs with passwords and signatures into
+their errors. These are taken out when an error of this package is made, of its own text and of the
+errors that it comes from, which tracebacks show, too; `redacting` does the same for errors that are
+passed on. A remedy may hold proposals, each with its kind: a program
 with other words for them, such as a command with options, composes the message anew. An `OSError`
 of the operating system is passed on as it is.
 """
@@ -32,13 +35,15 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+from contextlib import contextmanager, suppress
 from enum import StrEnum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from parquet_bloomwriter.text import safe
+from parquet_bloomwriter.text import redacted, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 class Way(StrEnum):
@@ -126,6 +131,8 @@ class BloomwriterError(Exception):
         byte: int | None = None,
         remedy: Remedy = "",
     ) -> None:
+        redact(sys.exception())
+        problem = redacted(problem)
         super().__init__(problem)
         self.problem = problem
         self.path = None if path is None else os.fspath(path)
@@ -155,11 +162,13 @@ class BloomwriterError(Exception):
             words: Templates, in which `{}` stands for the words of this library. Proposals without
                 a template stay.
         """
-        return "".join(
-            words.get(part.way, "{}").replace("{}", part.text)
-            if isinstance(part, Proposal)
-            else part
-            for part in self.parts
+        return redacted(
+            "".join(
+                words.get(part.way, "{}").replace("{}", part.text)
+                if isinstance(part, Proposal)
+                else part
+                for part in self.parts
+            )
         )
 
     def __str__(self) -> str:
@@ -183,6 +192,44 @@ class BloomwriterError(Exception):
         sentences = [f"{self.problem}.", outcome, remedy]
         parts = [part for part in where if part] + [" ".join(filter(None, sentences))]
         return safe(": ".join(parts))
+
+
+def redact(error: BaseException | None) -> None:
+    """Leave secrets out of an error of any library, and out of those that it comes from.
+
+    The texts are changed in the errors themselves, so that tracebacks do not show them, either.
+    """
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        error.args = tuple(redacted(one) if isinstance(one, str) else one for one in error.args)
+        for name in ("strerror", "filename", "filename2", "msg"):
+            text = getattr(error, name, None)
+            if isinstance(text, str):
+                with suppress(AttributeError, TypeError):
+                    setattr(error, name, redacted(text))
+        with suppress(Exception):
+            for show in (str, repr):
+                _say(error, show, redacted(show(error)))
+        error = error.__cause__ or error.__context__
+
+
+def _say(error: BaseException, show: Callable[[object], str], text: str) -> None:
+    """Let an error that makes its text of what it holds, such as a URL, have this text."""
+    kind = type(error)
+    if show(error) != text:
+        methods = {f"__{show.__name__}__": lambda _: text, "__module__": kind.__module__}
+        error.__class__ = type(kind.__name__, (kind,), methods)
+
+
+@contextmanager
+def redacting() -> Iterator[None]:
+    """Let errors of libraries pass without the secrets that stand in their texts."""
+    try:
+        yield
+    except Exception as error:
+        redact(error)
+        raise
 
 
 class InvalidArgument(BloomwriterError, ValueError):

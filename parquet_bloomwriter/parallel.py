@@ -7,7 +7,7 @@ import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Condition
+from threading import Condition, Lock, Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -75,6 +75,42 @@ def in_order(
         finally:
             for _, future, _ in pending:
                 future.cancel()
+
+
+def to_the_end(work: Callable[[], T]) -> T:
+    """Call a function whose outcome must be known, although Ctrl-C comes meanwhile.
+
+    Python raises KeyboardInterrupt in the main thread, wherever that is. So the function is called
+    in a thread of its own. Ctrl-C is raised when it has ended; if it comes twice, at once.
+
+    Raises:
+        KeyboardInterrupt: After Ctrl-C. Its `__cause__` is what `work` raised, if it did.
+        Exception: What `work` raises.
+    """
+    if current_thread() is not main_thread():
+        return work()
+    outcome: Future[T] = Future()
+    is_over = Lock()  # waited for as such: Ctrl-C within the wait for a future can break its lock
+
+    def call() -> None:
+        try:
+            if outcome.set_running_or_notify_cancel():
+                outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001  it is raised in the main thread
+            outcome.set_exception(error)
+        finally:
+            is_over.release()
+
+    is_over.acquire()
+    try:
+        Thread(target=call, name="bloomify", daemon=True).start()
+        is_over.acquire()
+    except KeyboardInterrupt as interruption:
+        if outcome.cancel():  # It has not begun.
+            raise
+        is_over.acquire()
+        raise interruption from outcome.exception()
+    return outcome.result()
 
 
 def balanced(items: Sequence[T], weights: Sequence[int], num_groups: int) -> list[list[T]]:

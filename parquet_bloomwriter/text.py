@@ -1,4 +1,8 @@
-"""Words and numbers as people read them, safe to show whatever a file's author put into names."""
+"""Words and numbers as people read them, safe to show whatever a file's author put into names.
+
+Libraries put URLs into their errors, with all that stands in them. So `safe`, through which all
+texts pass, leaves out passwords and signatures, too (`redacted`).
+"""
 
 from __future__ import annotations
 
@@ -50,9 +54,57 @@ _SHORT, _SIMILARITY_IF_SHORT = 4, 0.75
 _LONGEST_NAME = 100
 """Characters of a name in a sentence; no suggestion is made for longer names."""
 
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{0,40}://[^\s\"'<>]+")
+_USER = re.compile(r"(?<=://)(?:[^/]{0,999}@|[^/:@]{0,99}:(?!\d*/)[^@]{0,999}@)")
+"""The second for a password with a slash in it, but not for a port."""
+
+_CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^:/@]*@", re.IGNORECASE)
+"""The beginning of a URL of Azure's that has a container where others have a user."""
+
+_KEYS = ("s3://", "s3a://", "s3n://")
+"""URLs whose keys may have a question mark in them. Only values that are secret are left out."""
+
+_VALUES = re.compile(r"([?&#][^?=&#\s]*=)[^&#\s]*[^&#\s:.,;)]")
+_SECRET = re.compile(
+    r"([?&#;](?:[\w.~-]|%2D)*(?:sig|signature|token|secret|passw(?:or)?d|credentials?|"
+    r"access_?key(?:_?id)?|account_?key|secret_?key|api_?key|sas)(?:=|%3D))(?![*])[^&#;\s\"'<>]*[^&#;\s\"'<>:.,)]",
+    re.IGNORECASE,
+)
+"""A parameter of a URL, or of a connection string, that gives rights."""
+
+_LEFT_OUT = r"\g<1>***"
+
+
+def redacted(text: str) -> str:
+    """Leave passwords, signatures and tokens out of the URLs and parameters in a text.
+
+    Users and passwords go from URLs, and the values of their parameters. Elsewhere the values of
+    parameters go whose names say that they are secret. Folders called `NAME=VALUE` stay.
+    """
+    if "://" in text:
+        text = _URL.sub(lambda found: _without_user_and_values(found[0]), text)
+    if "=" in text or "%3" in text:
+        text = _SECRET.sub(_LEFT_OUT, text)
+    return text
+
+
+def _without_user_and_values(url: str) -> str:
+    if _CONTAINER.match(url) is None:
+        url = _USER.sub("", url)
+    return url if url.lower().startswith(_KEYS) else _VALUES.sub(_LEFT_OUT, url)
+
+
+def words_of(error: BaseException | None) -> str:
+    """Return what an error says, in one line and without secrets; its class if it says nothing."""
+    return " ".join(redacted(str(error or "")).split()) or type(error).__name__
+
 
 def safe(text: str) -> str:
-    """Escape what a screen would obey or hide: controls, ANSI, bidi marks, line ends."""
+    """Escape what a screen would obey or hide (controls, ANSI, bidi marks, line ends).
+
+    Secrets in URLs are left out, see `redacted`.
+    """
+    text = redacted(text)
     if text.isprintable():
         return text
     return "".join(

@@ -57,5 +57,5 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (cache_folder(), state_folder()) == (None, None)
     assert default_cache() is not None
     bucket: Any = SimpleNamespace(endpoint="http://here", name="bucket")
-    Entry(bucket, "a.parquet", "upload", attempt="1").remove()
+    Entry(bucket, "a.parquet", attempt="1").remove()
     assert not journal_folder().exists()

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from parquet_bloomwriter.source.folders import PassedOver
 
 
 class ExitCode(IntEnum):
@@ -54,6 +60,21 @@ def exit_code_of(error: BaseException) -> ExitCode:
     if isinstance(error, errors.FileProblem | errors.IndexProblem | errors.TableProblem):
         return ExitCode.REFUSED
     return ExitCode.BUG
+
+
+def exit_code_of_search(code: ExitCode, passed_over: Iterable[PassedOver]) -> ExitCode:
+    """Return the exit code of a search for files that might match.
+
+    Args:
+        code: The code as far as the files that were found say.
+        passed_over: What was passed over in folders. If that may have matching rows, for all that
+            is known, the code does not say that nothing can match.
+    """
+    from parquet_bloomwriter.source.folders import has_unknown
+
+    if code is ExitCode.CHECK_FAILED and has_unknown(passed_over):
+        return ExitCode.SOME_FAILED
+    return code
 
 
 def exit_code_of_run(failures: list[ExitCode], *, num_files: int, passed: bool) -> ExitCode:

@@ -6,19 +6,26 @@ import contextlib
 import gc
 import os
 import sys
+import traceback
 import warnings
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import click
 
 from bloomify.console.console import PROGRAM, color, complain, discard
 from bloomify.console.help import Verbs
 from parquet_bloomwriter import __version__
+from parquet_bloomwriter.text import redacted
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 VERBS = ("add", "strip", "repair", "advise", "inspect", "verify", "probe", "check-engine", "index")
 """The commands in the order of the help page."""
 
 _SHOW_WARNING = warnings.showwarning
+_OWN_WARNINGS = ("SlowKernels", "RightsLost")
+"""Classes by name: they must not be imported before they are needed."""
 
 _NEW_OBJECTS = 100_000
 """Objects that are made before Python looks for cycles among them."""
@@ -105,10 +112,17 @@ def _show_warning(  # noqa: PLR0913, PLR0917  as Python's own
     line: str | None = None,
 ) -> None:
     """Print a warning of the library in one line; those of others as Python does."""
-    if category.__name__ == "SlowKernels":  # It must not be imported before it is needed.
+    if category.__name__ in _OWN_WARNINGS:
         complain(str(message))
     else:
         _SHOW_WARNING(message, category, filename, lineno, file, line)
+
+
+def _show_traceback(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print the traceback of a bug, without the secrets that stand in its errors."""
+    sys.stderr.write(redacted("".join(traceback.format_exception(kind, error, trace))))
 
 
 def main() -> None:
@@ -117,6 +131,7 @@ def main() -> None:
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     warnings.showwarning = _show_warning
+    sys.excepthook = _show_traceback
     _choose_allocator()
     # The metadata of a large table are millions of objects. By default Python looks for cycles
     # among them after each 700 new ones, which takes as long as reading them.

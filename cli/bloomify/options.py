@@ -291,6 +291,7 @@ class DestinationOptions(TypedDict):
     backup_dir: str | None
     force: bool
     regenerate_crc: bool
+    keep_time: bool
     dry_run: bool
 
 
@@ -303,6 +304,7 @@ class WritingOptions(TypedDict):
     backup_dir: str | None
     force: bool
     regenerate_crc: bool
+    keep_time: bool
     jobs: int | None
     dry_run: bool
     plan: bool
@@ -341,12 +343,19 @@ destination_options = all_of(
         "--force",
         is_flag=True,
         help="Replace a file although something outside refers to it (_metadata, .crc, a "
-        "Delta, Iceberg or Hudi table) or it has hard links.",
+        "table format, the log of a Spark stream) or it has hard links.",
     ),
     _file(
         "--regenerate-crc",
         is_flag=True,
         help="Renew the Hadoop checksum file .NAME.crc beside the file.",
+    ),
+    _file(
+        "--keep-time",
+        is_flag=True,
+        help="Give the new file the old file's time of modification, for folders that a Spark "
+        "stream reads. Whoever looks at times alone (some caches, backups) does not notice the "
+        "change. Only on disks.",
     ),
 )
 

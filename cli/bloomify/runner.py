@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, Unpack
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter import FileOutcome
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.source import Location
+    from parquet_bloomwriter.source.folders import PassedOver
     from parquet_bloomwriter.table_files.files import Table
     from parquet_bloomwriter.table_files.find import AsOf, FoundFiles
     from parquet_bloomwriter.verbs.for_each_file import FileTask
@@ -80,6 +81,7 @@ def rewrite_files(
     console: Console,
 ) -> ExitCode:
     """Apply a verb to all files, print what became of them, and return the exit code."""
+    from parquet_bloomwriter.source.folders import Leftovers
     from parquet_bloomwriter.verbs.for_each_file import find_tasks, for_each_task, missing
 
     _check_options(inputs, options)
@@ -94,8 +96,12 @@ def rewrite_files(
     absent = missing(inputs)
     if absent:
         return run.refuse(absent, num_inputs=len(inputs))
-    places = find_tasks(inputs, output=options["output"], backup_dir=options["backup_dir"])
+    left = Leftovers()
+    places = find_tasks(
+        inputs, output=options["output"], backup_dir=options["backup_dir"], leftovers=left
+    )
     _check_outputs(places)
+    run.passed_over = left.groups()
     run.is_single = run.is_single and [place.path for place in places] == list(inputs)
     sizes = {place.path: place.size for place in places}
 
@@ -107,6 +113,7 @@ def rewrite_files(
             "backup_dir": backup_dir,
             "force": options["force"],
             "regenerate_crc": options["regenerate_crc"],
+            "keep_time": options["keep_time"],
             "dry_run": options["dry_run"],
         }
         with console.bar.file(sizes[path]) as progress:
@@ -176,6 +183,7 @@ def read_files(  # noqa: PLR0913  the frame's parts
             reads_only=True,
             counts_lacking=len(locations) >= _COUNTED,
             tables=found.tables,
+            passed_over=found.passed_over,
         )
         return run.take_all(_outcomes(locations, verb, jobs, console))
 
@@ -207,6 +215,19 @@ def table_documents(tables: Sequence[Table]) -> Document:
     return {"tables": facts} if facts else {}
 
 
+def note_passed_over(groups: Sequence[PassedOver], console: Console) -> None:
+    """Say which names in folders were passed over, if some were."""
+    from parquet_bloomwriter.source.folders import passed_over_text
+
+    if groups:
+        console.note(f"{passed_over_text(groups)}.")
+
+
+def passed_over_documents(groups: Sequence[PassedOver]) -> Document:
+    """Return what the JSON says of names in folders that were passed over, if some were."""
+    return {"passed_over": [asdict(one) for one in groups]} if groups else {}
+
+
 def is_single(inputs: Sequence[str], locations: Sequence[Location]) -> bool:
     """Return whether one file was named, and not found in a folder or by a pattern."""
     return len(inputs) == len(locations) == 1 and str(locations[0]) == shown(inputs[0])
@@ -231,7 +252,9 @@ def guarded(verb: Callable[[], T], *, path: str) -> T:
         raise
     except MemoryError:
         raise OSError(errno.ENOMEM, "Not enough memory") from None
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
         if os.environ.get(DEBUG):
             raise
         raise Unforeseen(
@@ -324,6 +347,9 @@ class _Run(Generic[R]):
     tables: Sequence[Table] = ()
     """Tables that are read."""
 
+    passed_over: Sequence[PassedOver] = ()
+    """What was passed over in folders."""
+
     num_done: int = 0
     has_written: bool = False
     """Whether a file has a new version."""
@@ -346,12 +372,16 @@ class _Run(Generic[R]):
             for table in self.tables:
                 self.console.result(table_headline(table))
         for outcome in outcomes:
-            if outcome.error is not None:
-                self.failures.add(outcome.error, path=outcome.path, output=outcome.output)
+            error = outcome.error
+            if isinstance(error, BloomwriterError | OSError):
+                self.failures.add(error, path=outcome.path, output=outcome.output)
+            elif error is not None:  # `guarded` passes it on for its traceback.
+                raise error
             if outcome.report is not None:
                 self._take(outcome.report)
         self._show_lacking()
         self.failures.print_others()
+        note_passed_over(self.passed_over, self.console)
         return self._finish()
 
     def refuse(self, absent: Sequence[OSError], *, num_inputs: int) -> ExitCode:
@@ -400,6 +430,7 @@ class _Run(Generic[R]):
         if self.as_json:
             lists = {"files": self.documents, "failed": self.failures.documents}
             facts = {**self.view.overall(), **table_documents(self.tables)}
+            facts |= passed_over_documents(self.passed_over)
             seconds = self.console.seconds
             self.console.result(json_text(self.view.command, seconds=seconds, **facts, **lists))
         elif not self.console.is_quiet and (self.is_together or not self.is_single):

@@ -82,6 +82,7 @@ _FILES_ONLY = {
     "backup_dir": "--backup-dir",
     "force": "--force",
     "regenerate_crc": "--regenerate-crc",
+    "keep_time": "--keep-time",
     "plan": "--plan",
 }
 """Options of files that say nothing of a table."""

@@ -59,6 +59,8 @@ _MATERIALIZE = "materializePartitionColumns"
 _WRITE_PARTITIONS = "delta.writePartitionColumnsToParquet"
 """A feature and a property that say nothing where there are no partitions."""
 
+_SYMLINKS = "delta.compatibility.symlinkFormatManifest.enabled"
+
 FEATURES: Mapping[str, Support] = {
     "adaptiveMetadata": _no("Its list of files is in manifests of Iceberg, not in the log."),
     "adaptiveMetadata-preview": _no("Its list of files is in manifests of Iceberg."),
@@ -142,11 +144,17 @@ _PROPERTIES = {
     "delta.redirectReaderWriter-preview": _REDIRECT,
     "delta.redirectWriterOnly-preview": _REDIRECT,
     "delta.coordinatedCommits.commitCoordinator-preview": "Commits go through a coordinator.",
+    _SYMLINKS: "Each commit must renew the manifests in _symlink_format_manifest, by which Athena, "
+    "Presto and others read, and which are not written.",
     _WRITE_PARTITIONS: FEATURES[_MATERIALIZE].reason,
 }
 """Properties that ask something of writers, whatever the features are; those that are not set, or
 "false", ask nothing."""
 
+_REMEDIES = {
+    _SYMLINKS: "Set it to false there, add or take out the filters, set it to true again, and run "
+    "GENERATE symlink_format_manifest FOR TABLE.",
+}
 _WHERE = "Use the writer that the table belongs to; or drop the feature there."
 
 
@@ -204,7 +212,7 @@ def check_replaceable(snapshot: Snapshot) -> None:
             raise UnsupportedTable(
                 f"the table cannot be changed, because of its property {name}: " + _clause(reason),
                 path=snapshot.place.root,
-                remedy=_WHERE,
+                remedy=_REMEDIES.get(name, _WHERE),
             )
     if "rowTracking" in protocol.writer_features:
         _check_row_ids(snapshot, properties)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument, TableProblem
-from parquet_bloomwriter.source.filesystems import without_secrets
-from parquet_bloomwriter.text import clipped, safe
+from parquet_bloomwriter.text import clipped, safe, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
 
 SERIES = "0.12"
 """The minor version of pyiceberg whose private parts are known here."""
-
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 
 
 def load_table(name: TableName) -> Table:
@@ -90,6 +86,10 @@ def check_version() -> None:
     """
     try:
         import pyiceberg
+
+        # Its modules import each other in circles: threads that import several of them first, at
+        # the same time, would get modules that are not complete. This one imports them all.
+        import pyiceberg.table
     except ImportError as error:
         raise InvalidArgument(
             "Iceberg tables are read with pyiceberg, which is not installed",
@@ -126,5 +126,4 @@ def metadata_errors(name: str) -> Iterator[None]:
 
 def one_line(error: BaseException) -> str:
     """Return an error's text in one line, without the secrets of URLs."""
-    text = _URL.sub(lambda found: without_secrets(found[0]), f"{type(error).__name__}: {error}")
-    return clipped(safe(" ".join(text.split())))
+    return clipped(safe(f"{type(error).__name__}: {words_of(error)}"))

@@ -25,6 +25,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parquet_bloomwriter.iceberg.catalog import metadata_errors
+from parquet_bloomwriter.source.filesystems import store_kind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -175,15 +176,16 @@ class PositionDeletes:
 def canonical_location(location: str) -> str:
     """Return one spelling for the spellings of a location that readers may take for the same.
 
-    file:/a, file:///a and /a are the same path; s3a://b/k and s3n://b/k are s3://b/k.
+    file:/a, file:///a and /a are the same path; s3a://b/k and s3n://b/k are s3://b/k, and so are
+    all schemes of one kind of store.
     """
     found = _SCHEME.match(location)
     if found is None:
         return "/" + location.lstrip("/")
-    scheme, rest = found[1].lower(), location[found.end() :].lstrip("/")
+    scheme, rest = store_kind(f"{found[1]}://"), location[found.end() :].lstrip("/")
     if scheme == "file":
         return "/" + rest.removeprefix("localhost/").lstrip("/")
-    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"
+    return f"{scheme}://{rest}"
 
 
 def partition_key(file: DataFile) -> tuple[Hashable, ...]:

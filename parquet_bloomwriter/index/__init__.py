@@ -21,8 +21,9 @@ An `Engine` builds the filters: threads of this process, or Spark.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.lazy_names import importer
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.api import (
@@ -79,22 +80,17 @@ __all__ = [
     "vacuum",
 ]
 
-_MODULES = {
-    **dict.fromkeys(("Engine", "Progress", "Unindexed"), "engine"),
-    **dict.fromkeys(("Code", "Reason"), "report"),
-    **dict.fromkeys(("IndexColumn", "IndexInfo", "IndexReport", "IndexUse"), "report"),
-    **dict.fromkeys(("LeftOut", "LookupReport", "plain"), "report"),
-    "State": "log.entry",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name when it is first used: numpy and pyarrow take their time."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'api')}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = importer(
+    __name__,
+    {
+        **dict.fromkeys(__all__, "api"),
+        **dict.fromkeys(("Engine", "Progress", "Unindexed"), "engine"),
+        **dict.fromkeys(("Code", "Reason"), "report"),
+        **dict.fromkeys(("IndexColumn", "IndexInfo", "IndexReport", "IndexUse"), "report"),
+        **dict.fromkeys(("LeftOut", "LookupReport", "plain"), "report"),
+        "State": "log.entry",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument, Proposal, Way
@@ -20,7 +21,9 @@ from parquet_bloomwriter.index.layout import (
     home_of,
     index_folder,
     index_folders,
+    is_among,
     not_found,
+    table_root,
 )
 from parquet_bloomwriter.index.log.log import IndexLog
 
@@ -467,13 +470,15 @@ def _with_changes(
     table: StrPath, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
 ) -> IndexInfo:
     from parquet_bloomwriter.index.changes import current_files
-    from parquet_bloomwriter.index.managed_tables import check_place, managed_table, state_of
+    from parquet_bloomwriter.index.managed_tables import managed_table, state_of, why_unnamed
 
     if not info.root:
         return info
+    if not is_among(info.root, [table_root(table)]):
+        return replace(info, problem=f'it is of another table, "{info.root}"')
     state = state_of(info.options)
+    if problem := why_unnamed(table, state):
+        return replace(info, problem=problem)
     managed = None if state is None else managed_table(table, info.root, state)
-    if managed is not None:
-        check_place(managed, info.root)
     found = current_files(table, info.root, files) if managed is None else managed.files()
     return with_changes(info, found)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.source.folders import Leftovers
 
     StrPath: TypeAlias = str | os.PathLike[str]
 
@@ -117,7 +118,12 @@ def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:
 
 
 def current_files(
-    table: StrPath, root: str, files: StrPath | Sequence[StrPath] | None
+    table: StrPath,
+    root: str,
+    files: StrPath | Sequence[StrPath] | None,
+    leftovers: Leftovers | None = None,
+    *,
+    known: Sequence[tuple[str, FileTable]] = (),
 ) -> list[FileId]:
     """List the files of a table, ordered by path.
 
@@ -125,6 +131,9 @@ def current_files(
         table: Its folder, a folder within it, or one of its files.
         root: Folder that paths are to be relative to, absolute.
         files: The files, if the caller names them.
+        leftovers: Takes what a listing passes over.
+        known: Files that are known to be Parquet, by the roots that their paths are relative to:
+            in the same state they are not opened.
 
     Raises:
         OSError: If a folder cannot be listed, or a file does not exist.
@@ -140,7 +149,15 @@ def current_files(
         return sorted(_named(root, paths))
     if not _is_folder(path, root):
         return [file_id(root, path)]
-    return sorted(relative_to(root, list_files(path), folder=path))
+
+    def are_known(doubtful: Sequence[FileId]) -> Iterable[bool]:
+        asked = [
+            positions(relative_to(base, doubtful, folder=path), those) >= 0 for base, those in known
+        ]
+        return map(any, zip(*asked, strict=True))
+
+    found = list_files(path, leftovers, are_known=are_known if known else None)
+    return sorted(relative_to(root, found, folder=path))
 
 
 def _named(root: str, paths: Sequence[str]) -> set[FileId]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 from parquet_bloomwriter.arguments import names_of, rates_of
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
-from parquet_bloomwriter.index.contract import CONTRACTS, OPTION
+from parquet_bloomwriter.index.contract import CONTRACTS, LISTING, OPTION
 from parquet_bloomwriter.index.engine import Origin
 from parquet_bloomwriter.index.log.entry import IndexedColumn
 from parquet_bloomwriter.index.managed_tables import state_of
@@ -75,6 +75,7 @@ class IndexConfig:
             OPTION: self.contract,
             "max_file_bytes": str(self.max_file_bytes),
             "max_total_bytes": str(self.max_total_bytes),
+            **LISTING,
         }
         if self.state is not None:
             options |= self.state.options()

@@ -12,6 +12,10 @@ says how that is ruled out:
                 lookups without Spark list nothing: they take the files that the index knows for
                 the whole table.
 
+An immutable index of before the present rule for which files count (`source.folders`) may lack some
+files of its folder, such as `000000_0`. Lookups by such an index list the folder, until a refresh
+has listed it (`LISTING`).
+
 The contract is chosen when an index is created, and written in its log. An index without a contract
 is checked.
 """
@@ -28,6 +32,14 @@ CONTRACTS: tuple[Contract, ...] = get_args(Contract)
 
 OPTION = "contract"
 """Name of the contract among the options of an entry."""
+
+LISTING = {"listing": "spark"}
+"""The option of an entry whose files were listed by the present rule."""
+
+
+def knows_all_files(options: Mapping[str, str]) -> bool:
+    """Return whether an index of a plain folder knows its files so that none need be listed."""
+    return contract_of(options) == "immutable" and LISTING.items() <= options.items()
 
 
 def contract_of(options: Mapping[str, str]) -> Contract:

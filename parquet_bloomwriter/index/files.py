@@ -17,6 +17,7 @@ the file. If the time cannot be read, or the file's time is ahead of it, the fil
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import tempfile
 import time
@@ -24,10 +25,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.index.storage.base import is_on_store
-from parquet_bloomwriter.source.listing import HIDDEN, has_suffix
+from parquet_bloomwriter.source.folders import NOWHERE, Leftovers, Why, is_parquet, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 _NS_PER_MS, _NS_PER_S = 1_000_000, 1_000_000_000
 _TICK_NS = 20_000_000
@@ -73,38 +74,62 @@ class ObjectId(FileId):
     """Without its quotes; empty if it is weak."""
 
 
-def list_files(root: str) -> list[FileId]:
+def list_files(
+    root: str,
+    leftovers: Leftovers | None = None,
+    *,
+    are_known: Callable[[Sequence[FileId]], Iterable[bool]] | None = None,
+) -> list[FileId]:
     """List the Parquet files below a folder, ordered by path; there may be none.
 
-    Names that begin with `.` or `_` are left out, as by readers of datasets. So is a file that
-    disappears during the listing.
+    `source.folders` has the rule for which files count. A file that disappears during the listing
+    is left out.
 
     Args:
         root: Absolute.
+        leftovers: Takes what is passed over.
+        are_known: Says of files whether they are known to be Parquet in this state; such files are
+            not opened, whatever their names.
 
     Raises:
         OSError: If a folder cannot be listed, or a file cannot be looked at.
         StoreProblem: If it is on a store that refuses or does not answer.
     """
+    left = Leftovers() if leftovers is None else leftovers
     if is_on_store(root):
         from parquet_bloomwriter.index.table_objects import list_objects
 
-        return list(list_objects(root))
-    found: list[FileId] = []
-    pending = [(root, "")]
-    while pending:
-        folder, prefix = pending.pop()
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.startswith(HIDDEN):
-                    continue
-                path = prefix + entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append((entry.path, path + "/"))
-                elif has_suffix(entry.name) and not entry.is_dir():
-                    with contextlib.suppress(FileNotFoundError):
-                        found.append(identity(path, entry.stat()))
-    return sorted(found)
+        listed = list_objects(root, left)
+        sure: list[FileId] = [*listed.sure]
+        doubtful: Sequence[FileId] = listed.doubtful
+    else:
+        sure, doubtful = _candidates(root, left)
+    if doubtful and are_known is not None:
+        known = list(are_known(doubtful))
+        sure += itertools.compress(doubtful, known)
+        doubtful = [one for one, is_known in zip(doubtful, known, strict=True) if not is_known]
+    if is_on_store(root):
+        sure += listed.parquet_among(doubtful, left)
+    else:
+        sure += [one for one in doubtful if is_parquet(location(root, one), left)]
+    return sorted(sure)
+
+
+def _candidates(root: str, leftovers: Leftovers) -> tuple[list[FileId], list[FileId]]:
+    """List the files of a folder on disk that count by their names, and those that might."""
+    sure: list[FileId] = []
+    doubtful: list[FileId] = []
+    for inner, entry, is_sure in walk(root, leftovers):
+        try:
+            found = identity(inner, entry.stat())
+        except OSError as error:
+            if error.errno not in NOWHERE:
+                raise
+            if entry.is_symlink():
+                leftovers.add(Why.DEAD, entry.path)
+        else:
+            (sure if is_sure else doubtful).append(found)
+    return sure, doubtful
 
 
 def file_id(root: str, path: str) -> FileId:

@@ -24,9 +24,10 @@ from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument, Proposal,
 from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.storage.base import LOG as LOG  # noqa: PLC0414  also of this module
 from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
+from parquet_bloomwriter.source.filesystems import SCHEMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from parquet_bloomwriter.errors import Remedy
     from parquet_bloomwriter.index.log.entry import Entry
@@ -36,7 +37,8 @@ HOME = "_bloom_index"
 
 _NAME = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_.-]{0,127}")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?=/)")
-_ON_STORE = re.compile(r"(s3[an]?|gc?s|abfss?|hdfs)://[^/]*", re.IGNORECASE)
+_SCHEMES = (*SCHEMES["s3"], *SCHEMES["gs"], "abfs", "abfss", "hdfs")
+_ON_STORE = re.compile(rf"({'|'.join(_SCHEMES)})://[^/]*", re.IGNORECASE)
 """The bucket, container and account, or name node, of a URL."""
 _HERE = ("", "localhost")
 _SHOWN = 5
@@ -91,11 +93,24 @@ def absolute_path(given: str | os.PathLike[str]) -> str:
         from parquet_bloomwriter.index.managed_tables import iceberg_table
 
         return iceberg_table(text).root
-    if not _ON_STORE.match(text):
-        return local_path(text)
+    return known_spelling(text) if _ON_STORE.match(text) else local_path(text)
+
+
+def known_spelling(path: str) -> str:
+    """Return the URL of an object or a prefix in the one spelling that indexes know.
+
+    The metadata of tables may use any scheme of a store. Paths, and URLs on which there are no
+    indexes, are returned unchanged.
+
+    Raises:
+        InvalidArgument: If the URL names no bucket, has secrets in it, or names no account of
+            Azure.
+    """
+    if not _ON_STORE.match(path):
+        return path
     from parquet_bloomwriter.stores.buckets import normal_url
 
-    return normal_url(text)
+    return normal_url(path)
 
 
 def table_root(table: str | os.PathLike[str]) -> str:
@@ -141,8 +156,29 @@ def home_of(table: str | os.PathLike[str], home: str | os.PathLike[str] | None =
 
 
 def root_of(folder_of_index: str, entry: Entry) -> str:
-    """Return the folder that an index's paths of files are relative to."""
+    """Return the folder that an index's paths of files are relative to, as its log has it.
+
+    It is only a name, until it is compared with what the caller named (`is_among`).
+    """
     return os.path.dirname(os.path.dirname(folder_of_index)) if entry.root is None else entry.root
+
+
+def is_in(path: str, folder: str) -> bool:
+    """Return whether a path is a folder itself or lies below it, by their names alone."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def is_among(root: str, asked: Iterable[str]) -> bool:
+    """Return whether a table that an index names has to do with what a caller named.
+
+    An index may come from a stranger. So the root in its log is compared before anything is done
+    with it, and any other root is never opened, resolved or connected to.
+
+    Args:
+        root: Of the table, as `root_of` returns it.
+        asked: The folders and files that the caller named, absolute.
+    """
+    return any(is_in(root, one) or is_in(one, root) for one in asked)
 
 
 def find_homes(path: str | os.PathLike[str]) -> list[str]:

@@ -17,7 +17,6 @@ names that begin with an underscore.
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,9 +25,11 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.files import FileId, relative_path
+from parquet_bloomwriter.index.layout import known_spelling
 from parquet_bloomwriter.replace.external_references import ReferenceKind
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
@@ -199,7 +200,9 @@ class DeltaTable:
         place = snapshot.place
         files: list[FileId] = [
             LoggedFile(
-                relative_path(place.root, place.locate(file.path)), file.size, file.modified_ms
+                relative_path(self.root, known_spelling(place.locate(file.path))),
+                file.size,
+                file.modified_ms,
             )
             for file in snapshot.files.values()
         ]
@@ -259,7 +262,7 @@ class IcebergTableAt:
         """Return the identity of a data file; a path is never used again."""
         from parquet_bloomwriter.iceberg.snapshot import locate
 
-        path = relative_path(self.root, locate(file.file_path))
+        path = relative_path(self.root, known_spelling(locate(file.file_path)))
         return LoggedFile(path, file.file_size_in_bytes, 0)
 
     def select(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -377,35 +380,36 @@ def managed_table(
 
     Args:
         given: The table's name, path or URL.
-        root: Its folder, absolute.
+        root: Its folder, absolute; one that the caller named, not only an index.
         state: What an index of the table records; None if there is no index yet.
+
+    Raises:
+        InvalidArgument: If it is an Iceberg table, and only the index names it.
     """
+    if why := why_unnamed(given, state):
+        raise InvalidArgument(f"the index says nothing here: {why}", path=root)
     if isinstance(given, str) and is_iceberg(given):
         return iceberg_table(given)
-    if isinstance(state, IcebergState):
-        return iceberg_table(state.name)
     if isinstance(state, DeltaState) or (state is None and is_delta(root)):
         return delta_table(root)
     return None
 
 
-def check_place(table: ManagedTable, root: str) -> None:
-    """Check that a table, opened by the name that an index has of it, lies where the index's does.
+def why_unnamed(given: str | os.PathLike[str], state: TableState | None) -> str | None:
+    """Return why an Iceberg table is not opened, a clause: only its index names it; else None.
 
-    Raises:
-        InvalidArgument: If it was moved, or renamed, and its name given to another table.
+    An index may come from a stranger: no catalog is asked for a name that is found in it.
+
+    Args:
+        given: What the caller named.
+        state: What an index records.
     """
-    if isinstance(table, IcebergTableAt) and not _is_same_place(table.root, root):
-        raise InvalidArgument(
-            f'the index was made of "{table.table.path}", which lies at "{table.root}" now: the '
-            "table was moved, or another one has its name",
-            path=root,
-            remedy="Name the table as iceberg://CATALOG/NAMESPACE.TABLE.",
-        )
-
-
-def _is_same_place(one: str, other: str) -> bool:
-    return one == other or os.path.realpath(one) == os.path.realpath(other)
+    if not isinstance(state, IcebergState) or is_iceberg(given):
+        return None
+    return (
+        "it is of an Iceberg table, and names that are found in an index are not looked up: if "
+        f'you mean "{state.name}", name the table so'
+    )
 
 
 def state_of(options: Mapping[str, str]) -> TableState | None:

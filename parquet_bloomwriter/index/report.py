@@ -12,12 +12,14 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.source.folders import passed_over_text
 from parquet_bloomwriter.text import count, listed, name, rate, safe, size
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import Unindexed
     from parquet_bloomwriter.index.log.entry import State
     from parquet_bloomwriter.reports.summary import Report, Summary
+    from parquet_bloomwriter.source.folders import PassedOver
 
 
 def _drawn(report: Report) -> str:
@@ -153,6 +155,9 @@ class IndexReport:
     notes: tuple[str, ...] = ()
     """Further remarks, one clause each."""
 
+    passed_over: tuple[PassedOver, ...] = ()
+    """What the listing of the table passed over."""
+
     def __str__(self) -> str:
         """Return a line for the index, and one for each column and each file without filters."""
         head = f"index {self.name} of {safe(self.root)}: {self.outcome}"
@@ -160,6 +165,7 @@ class IndexReport:
             *(f"left out: {one}" for one in self.left_out),
             *(f"no filter: {safe(one.path)}: {safe(one.reason)}" for one in self.unindexed),
             *map(safe, self.notes),
+            *filter(None, [passed_over_text(self.passed_over)]),
         ]
         return listed(head, [*map(str, self.columns), *without])
 
@@ -334,11 +340,14 @@ class LookupReport:
     """Whether the table's files were listed. If all indexes have the contract "immutable", this is
     not needed."""
 
+    passed_over: tuple[PassedOver, ...] = ()
+    """What the listing passed over."""
+
     def __str__(self) -> str:
         """Return a line for the predicate, one for each index, and one for each file."""
         files = f"{self.num_kept:,} of {count(self.num_files, 'file')} might match"
         head = f"{safe(self.predicate)}: {files}"
-        notes = [self.unknown_note] if self.unknown_note else []
+        notes = [*filter(None, [self.unknown_note, passed_over_text(self.passed_over)])]
         return listed(head, [*map(str, self.indexes), *notes, *map(safe, self.paths)])
 
     def summary(self) -> Summary:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.markup import identifier
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
+from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table, passed_over_remarks
 from parquet_bloomwriter.text import clipped, count, rate, size
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def summary_of_lookup(report: LookupReport) -> Summary:
         remarks=(
             *(Remark(label=f"index {use.name}", sentence=use.outcome) for use in report.indexes),
             *([unknown] if unknown.sentence else []),
+            *passed_over_remarks(report.passed_over),
         ),
     )
 
@@ -60,6 +61,7 @@ def summary_of_action(report: IndexReport) -> Summary:
                 for one in report.unindexed
             ),
             *(Remark(label="note", sentence=note) for note in report.notes),
+            *passed_over_remarks(report.passed_over),
         ),
     )
 

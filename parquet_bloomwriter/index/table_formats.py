@@ -1,4 +1,4 @@
-"""Folders within Delta, Iceberg and Hudi tables, which are no plain tables.
+"""Folders that belong to Delta, Iceberg and other tables, which are no plain tables.
 
 The records of such a table say which files in its folder count, which of their rows were deleted,
 and under which names columns are stored. An index that knows none of that would know files that do
@@ -9,6 +9,7 @@ or Iceberg table as a whole is indexed by its metadata (`managed_tables`).
 # ruff: noqa: PTH113, PTH120  paths are strings, as in the log
 from __future__ import annotations
 
+import itertools
 import os
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,11 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store
-from parquet_bloomwriter.replace.external_references import ReferenceKind, find_table_records
+from parquet_bloomwriter.replace.external_references import (
+    ReferenceKind,
+    find_by_name,
+    find_table_records,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 
 _REMEDY = (
     "Of a Delta table, name its folder; an Iceberg table, as iceberg://CATALOG/NAMESPACE.TABLE."
-    " Hudi tables cannot be indexed: their records say which files and rows count."
+    " Other tables cannot be indexed: their records say which files and rows count."
 )
 
 
@@ -39,11 +44,12 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
         files: Its files.
 
     Raises:
-        InvalidArgument: If the folder, the folder of a file, or a folder above belongs to a table
-            of another format.
+        InvalidArgument: If a file, its folder, the folder or a folder above belongs to a table of
+            another format.
     """
     folders = dict.fromkeys([root, *(os.path.dirname(location(root, file)) for file in files)])
-    for found in _records_of(root, folders):
+    named = (found for file in files for found in find_by_name(location(root, file)))
+    for found in itertools.chain(named, _records_of(root, folders)):
         if found.kind is ReferenceKind.UNLISTED_METADATA:
             problem, remedy = f"{found.path} {found.kind}", "Get the right to list it."
         else:
@@ -53,18 +59,14 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
         raise InvalidArgument(problem, path=root, remedy=remedy)
 
 
-def why_not_plain(
-    root: str, asked: Iterable[str] = (), *, known: ReferenceKind | None = None
-) -> Reason | None:
+def why_not_plain(places: Iterable[str], *, known: ReferenceKind | None = None) -> Reason | None:
     """Return why an index must not be used for a query, or None if it may be.
 
     Args:
-        root: The table's folder, absolute.
-        asked: The folders and files that the query is about, absolute.
+        places: The table's folder, and the folders and files that the query is about, absolute.
         known: The table's own records, if the query knows what they say.
     """
-    folders = dict.fromkeys([root, *map(_folder_of, asked)])
-    for found in _records(folders):
+    for found in _records(dict.fromkeys(map(_folder_of, places))):
         if found.kind is known:
             continue
         text = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, cast
 
@@ -17,8 +17,7 @@ from parquet_bloomwriter.errors import FileProblem, InvalidArgument
 from parquet_bloomwriter.index.files import ObjectId, relative_path
 from parquet_bloomwriter.index.managed_tables import LoggedFile
 from parquet_bloomwriter.source.hdfs import HdfsSource
-from parquet_bloomwriter.source.listing import is_listed
-from parquet_bloomwriter.stores.buckets import open_place
+from parquet_bloomwriter.stores.buckets import candidates_in, open_place, parquet_among
 from parquet_bloomwriter.stores.conditional import ConditionalSource, etag_of
 
 if TYPE_CHECKING:
@@ -26,7 +25,9 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.source.folders import Leftovers
     from parquet_bloomwriter.stores.buckets import Bucket, Place
+    from parquet_bloomwriter.stores.s3.answers import Listed
     from parquet_bloomwriter.stores.s3.source import S3Source
 
 _NS_PER_MS = 1_000_000
@@ -67,25 +68,46 @@ def root_on_store(url: str) -> str:
     )
 
 
-def list_objects(root: str) -> list[ObjectId]:
-    """List the Parquet files below a prefix, ordered by path; there may be none.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTable:
+    """The objects below the root of a table that count, or might."""
 
-    Names that begin with `.` or `_` are left out, as by readers of datasets.
+    sure: list[ObjectId]
+    doubtful: list[ObjectId]
+    bucket: Bucket
+    objects: dict[str, Listed]
+    """The doubtful ones, by their paths in the identities."""
+
+    def parquet_among(self, doubtful: Sequence[FileId], leftovers: Leftovers) -> list[ObjectId]:
+        """Return the doubtful objects that are Parquet by their last or first bytes."""
+        asked = [self.objects[one.path] for one in doubtful]
+        found = {one.key for one in parquet_among(self.bucket, asked, leftovers)}
+        return [one for one in self.doubtful if self.objects[one.path].key in found]
+
+
+def list_objects(root: str, leftovers: Leftovers) -> ListedTable:
+    """List the objects below a prefix that count as files of a table, or might.
+
+    Args:
+        root: URL of the prefix.
+        leftovers: Takes what is passed over.
 
     Raises:
         StoreProblem: If the store refuses or does not answer.
     """
     bucket, key = _place(root)
-    prefix = f"{key}/" if key else ""
-    return sorted(
-        ObjectId(
-            relative_path(root, bucket.spell(one.key)),
-            one.size,
-            one.changed_ns // _NS_PER_MS,
-            _bare(one.etag),
-        )
-        for one in bucket.objects(prefix)
-        if is_listed(one.key.removeprefix(prefix).split("/"))
+    sure, doubtful = candidates_in(bucket, f"{key}/" if key else "", leftovers)
+
+    def identity(one: Listed) -> ObjectId:
+        path = relative_path(root, bucket.spell(one.key))
+        return ObjectId(path, one.size, one.changed_ns // _NS_PER_MS, _bare(one.etag))
+
+    ids = [identity(one) for one in doubtful]
+    return ListedTable(
+        sure=[identity(one) for one in sure],
+        doubtful=ids,
+        bucket=bucket,
+        objects={one.path: listed for one, listed in zip(ids, doubtful, strict=True)},
     )
 
 

@@ -1,7 +1,12 @@
 """Parquet footers: a view of every field with its position, and edits of its bytes. No I/O."""
 
-from parquet_bloomwriter.metadata.footer import TAIL_BYTES, Footer, locate_footer, parse_footer
-from parquet_bloomwriter.metadata.schema import Leaf, PhysicalType, Repetition, Schema
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.lazy_names import importer
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.metadata.footer import TAIL_BYTES, Footer, locate_footer, parse_footer
+    from parquet_bloomwriter.metadata.schema import Leaf, PhysicalType, Repetition, Schema
 
 __all__ = [
     "TAIL_BYTES",
@@ -13,3 +18,11 @@ __all__ = [
     "locate_footer",
     "parse_footer",
 ]
+
+__getattr__ = importer(
+    __name__,
+    {
+        **dict.fromkeys(("TAIL_BYTES", "Footer", "locate_footer", "parse_footer"), "footer"),
+        **dict.fromkeys(("Leaf", "PhysicalType", "Repetition", "Schema"), "schema"),
+    },
+)

@@ -353,7 +353,7 @@ def _schema(file: Structs, elements: Structs, data: bytes, start: int) -> Schema
     if schema is None:
         schema = Schema(leaves_of(data, elements.values, elements.spans, origin=start))
         if len(encoded) <= _MAX_KNOWN_BYTES:
-            if len(_known_schemas) == _MAX_KNOWN:
+            if len(_known_schemas) >= _MAX_KNOWN:  # Threads can add some at the same time.
                 _known_schemas.clear()
             _known_schemas[encoded] = schema
     return schema

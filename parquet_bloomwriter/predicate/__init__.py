@@ -11,19 +11,25 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from parquet_bloomwriter.arguments import is_of_library
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.predicate.expression import Expression
-from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
+from parquet_bloomwriter.lazy_names import importer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
 
 __all__ = ["Filters", "columns_of", "is_arrow", "parse", "to_text"]
 
-Filters: TypeAlias = Expression | str | Sequence[Any]
+__getattr__ = importer(__name__, {"columns_of": "to_sql", "to_text": "to_sql"})
+
+Filters: TypeAlias = "Expression | str | Sequence[Any]"
 """What `parse` takes; also expressions of pyarrow, which has no type stubs for them."""
 
 
@@ -38,6 +44,8 @@ def parse(filters: object) -> Expression:
         InvalidArgument: If it is of another type, or malformed. Well-formed parts that do not
             compare a column with literals (functions, arithmetic) become `Opaque`.
     """
+    from parquet_bloomwriter.predicate.expression import Expression
+
     if isinstance(filters, Expression):
         return filters
     if isinstance(filters, str):
@@ -72,5 +80,4 @@ register(_of_text.cache_clear)
 
 def is_arrow(filters: object) -> bool:
     """Whether filters are a pyarrow expression; pyarrow is not imported to find out."""
-    compute = sys.modules.get("pyarrow.compute")
-    return compute is not None and isinstance(filters, compute.Expression)
+    return is_of_library(filters, "pyarrow", "Expression")

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import functools
 import operator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -78,7 +80,14 @@ def compare(
         outcome = operator_ == "!=" or (operator_ in (">", ">=") and not found.is_nan)
         return pc.scalar(value=False) if outcome is is_negated else column.field.is_valid()
     effective = operator_ if found.is_exact else _BETWEEN[operator_]
-    condition = OPERATORS[effective](operand.field, pa.scalar(found.floor, operand.type))
+    if found.first is None:
+        condition = OPERATORS[effective](operand.field, pa.scalar(found.floor, operand.type))
+    elif operator_ in ("=", "!="):
+        condition = operand.between(found)
+        is_negated = is_negated is not (operator_ == "!=")
+    else:
+        bound = found.first if operator_ in ("<", ">=") else found.floor
+        condition = OPERATORS[operator_](operand.field, pa.scalar(bound, operand.type))
     return ~condition if is_negated else condition
 
 
@@ -102,10 +111,13 @@ def compare_with_any(
     if not is_sql:
         values = [rounded(value, column.type) for value in values]
     operand = _prepared(column, values)
-    members = [found.floor for found in operand.floors if found.is_exact]
+    exact = [found for found in operand.floors if found.is_exact]
+    members = [found.floor for found in exact if found.first is None]
     if is_sql and 0.0 in members and pa.types.is_floating(operand.type):
         members += [0.0, -0.0]  # is_in tells them apart
     condition = operand.field.isin(pa.array(members, operand.type))
+    ranges = [operand.between(found) for found in exact if found.first is not None]
+    condition = functools.reduce(operator.or_, ranges, condition)
     return column.field.is_valid() & ~condition if is_negated else condition
 
 
@@ -120,19 +132,34 @@ class _Prepared:
     floors: list[ArrowFloor]
     """Each literal, or the value of the type below it."""
 
+    def between(self, found: ArrowFloor) -> pc.Expression:
+        """Return what is true of all values that equal a literal."""
+        import pyarrow as pa
+
+        first, last = pa.scalar(found.first, self.type), pa.scalar(found.floor, self.type)
+        return (self.field >= first) & (self.field <= last)
+
 
 def _prepared(column: Operand, values: Sequence[Value]) -> _Prepared:
     import pyarrow as pa
 
     type_, field = column.type, column.field
     if pa.types.is_decimal(type_) and any(isinstance(value, float) for value in values):
-        type_ = pa.float64()  # as SQL engines compare them
+        values = [_as_float(value) for value in values]  # as SQL engines compare them
     target = compared_as(type_)
     if target != column.type:
         field = field.cast(target)
     is_dictionary = pa.types.is_dictionary(target)
     found = _floors(column, values, type_)
     return _Prepared(field=field, type=target.value_type if is_dictionary else target, floors=found)
+
+
+def _as_float(value: Value) -> Value:
+    """Return a number as DOUBLE, unless it is beyond all DOUBLEs; return other values unchanged."""
+    with suppress(OverflowError):
+        if isinstance(value, int | Decimal) and not isinstance(value, bool):
+            return float(value)
+    return value
 
 
 def _floors(column: Operand, values: Sequence[Value], type_: pa.DataType) -> list[ArrowFloor]:

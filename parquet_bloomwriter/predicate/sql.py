@@ -105,7 +105,7 @@ def _parsed(text: str) -> list[Expr]:
 
     dialect = Dialect.get_or_raise(_DIALECT)
     try:
-        tokens = dialect.tokenize(text)
+        tokens = _with_float(dialect.tokenize(text))
         _refuse_hexadecimal(tokens, text)
         _refuse_subscripts(tokens, text)
         parser = dialect.parser(error_message_context=len(text) + 1)
@@ -114,6 +114,16 @@ def _parsed(text: str) -> list[Expr]:
         raise _unclosed(error, text) from error
     except ParseError as error:
         raise _unexpected(error, text) from error
+
+
+def _with_float(tokens: list[Token]) -> list[Token]:
+    """Tell FLOAT, which has 32 bits in most engines, from DOUBLE, which it is in PostgreSQL."""
+    from sqlglot.tokenizer_core import TokenType
+
+    for token in tokens:
+        if token.token_type == TokenType.DOUBLE and token.text.upper() == "FLOAT":
+            token.token_type = TokenType.FLOAT
+    return tokens
 
 
 def _refuse_statement(text: str) -> None:

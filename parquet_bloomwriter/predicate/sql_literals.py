@@ -13,14 +13,16 @@ each list, a control character (shown as ?) and a number:
 
     id IN (1, 2, ...)    ->    id IN ('?0')    ->    IsIn("id", (1, 2, ...))
 
-This is done only with text without escapes, dollar quotes and comments: there every quotation mark
-begins or ends a string or a name. sqlglot parses the whole text if anything about it is unusual.
+A list may hold NULL. This is done only with text without escapes, dollar quotes and comments: there
+every quotation mark begins or ends a string or a name. sqlglot parses the whole text if anything
+about it is unusual.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import struct
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -29,6 +31,7 @@ from uuid import UUID
 from parquet_bloomwriter.predicate.expression import (
     UUID_TEXT,
     And,
+    Comparison,
     Expression,
     IsIn,
     Not,
@@ -133,6 +136,18 @@ def _to_double(value: Value) -> Value | None:
     return None if math.isinf(number) else number
 
 
+def _to_float(value: Value) -> Value | None:
+    """Return a number that FLOAT holds exactly: to some engines it has 32 bits, to others 64."""
+    number = _to_double(value)
+    if not isinstance(number, float) or abs(number) > _MAX_FLOAT:
+        return None
+    (rounded,) = struct.unpack("f", struct.pack("f", number))
+    return number if rounded == number else None
+
+
+_MAX_FLOAT = (2 - 2**-23) * 2.0**127
+"""The greatest number of 32 bits."""
+
 _TIMESTAMP = _from_text(parse_timestamp)
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
 
@@ -144,6 +159,7 @@ _CASTS: Mapping[str, Callable[[Value], Value | None]] = {
     **dict.fromkeys(("VARCHAR", "TEXT"), _from_text(str)),
     **dict.fromkeys(_INTEGERS, _to_integer),
     "DOUBLE": _to_double,
+    "FLOAT": _to_float,
 }
 """By sqlglot's name of the type, without parameters."""
 
@@ -165,16 +181,26 @@ _MARK = "\x01"
 _UNUSUAL = re.compile(r"[\\$\x01]|--|/\*")
 _STRING = r"'(?:[^']|'')*+'"
 _NUMBER = r"-?\d+(?:\.\d+)?"
+_LIST = r"(?:NULL\s*,\s*)*+{0}(?:\s*,\s*(?:NULL|{0}))*+"
 _LISTS = re.compile(
     rf"""
     {_STRING} | "(?:[^"]|"")*+"
     | (?P<before>\bIN\s*\(\s*)
-      (?P<list>(?>{_NUMBER}(?:\s*,\s*{_NUMBER})*+) | (?>{_STRING}(?:\s*,\s*{_STRING})*+))
+      (?P<list>(?>{_LIST.format(_NUMBER)}) | (?>{_LIST.format(_STRING)}))
       (?=\s*\))
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 _NUMBERS, _STRINGS = re.compile(_NUMBER, re.ASCII), re.compile(_STRING)
+_NULL = re.compile(r"\bNULL\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutOut:
+    """A list of literals of one type."""
+
+    values: tuple[Value, ...]
+    has_null: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,8 +208,8 @@ class Shortened:
     """A text whose lists were cut out."""
 
     text: str
-    lists: dict[Value, tuple[Value, ...]]
-    """The values of each list, by the string that stands for the list."""
+    lists: Mapping[Value, CutOut]
+    """Each list, by the string that stands for it."""
 
 
 def shortened(text: str) -> Shortened | None:
@@ -191,13 +217,13 @@ def shortened(text: str) -> Shortened | None:
     if len(text) < _LONG or _UNUSUAL.search(text):
         return None
     found = [match for match in _LISTS.finditer(text) if match["list"] is not None]
-    lists: dict[Value, tuple[Value, ...]] = {}
+    lists: dict[Value, CutOut] = {}
     parts: list[str] = []
     last = 0
     try:
         for number, match in enumerate(found):
             mark = f"{_MARK}{number}"
-            lists[mark] = _values(match["list"])
+            lists[mark] = _cut_out(match["list"])
             parts += [text[last : match.end("before")], f"'{mark}'"]
             last = match.end()
     except UnknownKind:  # a number of thousands of digits
@@ -205,27 +231,41 @@ def shortened(text: str) -> Shortened | None:
     return Shortened(text="".join([*parts, text[last:]]), lists=lists) if lists else None
 
 
-def restored(tree: Expression, lists: dict[Value, tuple[Value, ...]]) -> Expression | None:
-    """Put the lists back into a tree; None if a list is not in an `IsIn`."""
+def restored(
+    tree: Expression, lists: Mapping[Value, CutOut], *, is_negated: bool = False
+) -> Expression | None:
+    """Put the lists back into a tree; None if a list is not in an `IsIn`.
+
+    Args:
+        tree: Of the text without the lists.
+        lists: The lists, by what stands for them.
+        is_negated: Whether the tree is under a NOT, where a NULL in a list matters.
+    """
     match tree:
         case IsIn(column, (mark,)) if mark in lists:
-            return IsIn(column, lists[mark])
+            members = IsIn(column, lists[mark].values)
+            if not (is_negated and lists[mark].has_null):
+                return members
+            return Or((members, Comparison(column, "=", None)))
         case Opaque(text):
             return None if _MARK in text else tree
         case Not(operand):
-            inner = restored(operand, lists)
+            inner = restored(operand, lists, is_negated=True)
             return None if inner is None else Not(inner)
         case And(operands) | Or(operands):
-            parts = [restored(operand, lists) for operand in operands]
+            parts = [restored(operand, lists, is_negated=is_negated) for operand in operands]
             known = tuple(part for part in parts if part is not None)
             return type(tree)(known) if len(known) == len(parts) else None
     return tree
 
 
-def _values(text: str) -> tuple[Value, ...]:
-    if text.startswith("'"):
-        return tuple(one[1:-1].replace("''", "'") for one in _STRINGS.findall(text))
-    return tuple(_signed(one) for one in _NUMBERS.findall(text))
+def _cut_out(text: str) -> CutOut:
+    if "'" in text:
+        values = tuple(one[1:-1].replace("''", "'") for one in _STRINGS.findall(text))
+        has_null = _NULL.search(_STRINGS.sub("", text)) is not None
+        return CutOut(values=values, has_null=has_null)
+    numbers = tuple(_signed(one) for one in _NUMBERS.findall(text))
+    return CutOut(values=numbers, has_null=_NULL.search(text) is not None)
 
 
 def _signed(text: str) -> Value:

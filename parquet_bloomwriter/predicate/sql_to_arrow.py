@@ -295,7 +295,7 @@ class _Rows:
                 value = float(term.value) if is_floating else term.value  # type: ignore[arg-type]
                 numbers.append(pc.scalar(pa.scalar(value, type_)))
             elif _is_integer_or_float(term):
-                numbers.append(term.field.cast(type_, safe=not is_floating))
+                numbers.append(_as_double(term.field) if is_floating else term.field.cast(type_))
             else:
                 self._refuse(f"there is no arithmetic with values of type {term.type}")
         return numbers
@@ -421,7 +421,7 @@ class _Rows:
             case "BIGINT" | "INT" as name if is_integer:
                 return operand.field.cast(pa.int64() if name == "BIGINT" else pa.int32())
             case "DOUBLE" if is_number:
-                return operand.field.cast(pa.float64(), safe=False)
+                return _as_double(operand.field)
             case "DATE":
                 self._check_clock(operand)
                 return operand.field.cast(pa.date32(), safe=False)
@@ -453,11 +453,22 @@ def _alike(left: _Computed, right: _Computed) -> tuple[pc.Expression, pc.Express
 
     kinds = [pa.types.is_floating(one.type) for one in (left, right)]
     if any(kinds) and all(map(_is_integer_or_float, (left, right))):
-        first, second = (one.field.cast(pa.float64(), safe=False) for one in (left, right))
-        return first, second
+        return _as_double(left.field), _as_double(right.field)
     if is_uuid(left.type):
         return left.field.cast(compared_as(left.type)), right.field.cast(compared_as(right.type))
     return left.field, right.field
+
+
+def _as_double(field: pc.Expression) -> pc.Expression:
+    """Round integers to DOUBLE.
+
+    The cast is hidden in `coalesce`: pyarrow would cast minimum and maximum of a column chunk as
+    well, and fail where these are not exact.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.coalesce(field.cast(pa.float64(), safe=False))
 
 
 def _is_float(term: _Term) -> bool:

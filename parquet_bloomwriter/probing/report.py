@@ -17,6 +17,7 @@ from parquet_bloomwriter.predicate import to_text
 from parquet_bloomwriter.predicate.bound import InSet
 from parquet_bloomwriter.probing.evaluation import Code, Findings
 from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
+from parquet_bloomwriter.source.folders import passed_over_text
 from parquet_bloomwriter.text import count, listed, row_groups, safe
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.probing.evaluation import Finding
     from parquet_bloomwriter.probing.footer_cache import CachedFooter
     from parquet_bloomwriter.reports.summary import Summary
+    from parquet_bloomwriter.source.folders import PassedOver
 
 
 _EVIDENCE = {
@@ -167,6 +169,9 @@ class ProbeReport:
     num_filters: int
     """Bloom filters in which values were looked up."""
 
+    passed_over: tuple[PassedOver, ...] = ()
+    """What was passed over in folders."""
+
     @property
     def predicate(self) -> str:
         """The predicate, for people."""
@@ -260,7 +265,8 @@ class ProbeReport:
             f"why {safe('; '.join(one.conditions[:_MOST_SHOWN]))}: {safe(one.reason)}"
             for one in self.explanations[:_MOST_SHOWN]
         ]
-        return listed(head, [*reasons, *map(str, self.files)])
+        note = passed_over_text(self.passed_over)
+        return listed(head, [*reasons, *map(str, self.files), *filter(None, [note])])
 
     def summary(self) -> Summary:
         """Return the report in short: a headline, a table and remarks, as plain values."""

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.reports.markup import identifier
-from parquet_bloomwriter.reports.summary import MOST_ROWS, Heading, Remark, Summary, Table
+from parquet_bloomwriter.reports.summary import (
+    MOST_ROWS,
+    Heading,
+    Remark,
+    Summary,
+    Table,
+    passed_over_remarks,
+)
 from parquet_bloomwriter.text import clipped, count, row_groups, size
 
 if TYPE_CHECKING:
@@ -43,7 +50,11 @@ def summary_of(report: ProbeReport) -> Summary:
         paths=(files[0].path,) if is_single else (count(len(files), "file"),),
         headline=_headline(report),
         table=_row_group_table(files[0]) if is_single else _file_table(files),
-        remarks=(*_unread(report), *_unknown(files[:MOST_ROWS], is_single=is_single)),
+        remarks=(
+            *_unread(report),
+            *passed_over_remarks(report.passed_over),
+            *_unknown(files[:MOST_ROWS], is_single=is_single),
+        ),
     )
 
 

@@ -6,7 +6,7 @@ At every instant the path leads to all of the old bytes or all of the new ones:
     choose_target    symbolic links, hard links, -o, backup   -+ nothing written so far
     new_version      temporary file beside the target, mode 0600
       copy, write    the new bytes
-      complete       owner, mode, attributes; fsync
+      complete       owner, mode, attributes, the old time if asked for; fsync
                      (now the caller reads the file back)
       commit         lock -> compare identity -> backup -> exchange names -> compare -> unlock
                      remove the old bytes; fsync the folder
@@ -98,7 +98,11 @@ _PERMISSIONS = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 
 @contextlib.contextmanager
 def new_version(
-    source: OpenedFile | Source, target: Target, *, progress: Progress | None = None
+    source: OpenedFile | Source,
+    target: Target,
+    *,
+    keeps_time: bool = False,
+    progress: Progress | None = None,
 ) -> Iterator[NewVersion]:
     """Open the new version of a file; at the end it is thrown away, unless it was committed.
 
@@ -106,6 +110,7 @@ def new_version(
         source: What `copy` reads: a file, checked for changes by `commit`; or bytes of another
             place, which are all of one version.
         target: From `choose_target`.
+        keeps_time: Whether the new version gets the time of modification of `source`, a file.
         progress: Called after each write with the number of bytes.
 
     Raises:
@@ -122,6 +127,7 @@ def new_version(
         permissions = PRIVATE if old else mode
         temporary = stack.enter_context(temporary_beside(target.path, permissions=permissions))
         new = NewVersion(source, target, old, temporary, stack, progress=progress)
+        new.keeps_time = keeps_time
         stack.callback(new.stop)
         yield new
 
@@ -151,6 +157,8 @@ class NewVersion:
         """
         self.written = 0
         """Bytes so far; the offset of the next one."""
+        self.keeps_time = False
+        """Whether the new version gets the time of modification of its source."""
         self._source = source
         self._target = target
         self._old = old
@@ -191,6 +199,8 @@ class NewVersion:
         complete(self._temporary, self._old)  # while the last early write-back may go on
         self._write_back.stop()
         self._write_back.check()
+        if self.keeps_time and isinstance(self._source, OpenedFile):
+            _set_time(self._temporary, self._source.identity.mtime_ns)
 
     def commit(self, *, contradicted: str | None = None) -> None:
         """Put the complete file in its place.
@@ -265,9 +275,16 @@ def complete(temporary: Temporary, old: OpenedFile | None) -> None:
         OSError: If an attribute cannot be kept, or bytes could not be stored.
     """
     if old is not None:
-        carry_over(old.fd, temporary.fd)
+        carry_over(old.fd, temporary.fd, name=old.name)
     else:
         temporary.grant()
+    os.fsync(temporary.fd)
+
+
+def _set_time(temporary: Temporary, mtime_ns: int) -> None:
+    """Set the time of modification, last of all: writing, or flushing on NFS, would change it."""
+    place = temporary.fd if os.utime in os.supports_fd else temporary.path
+    os.utime(place, ns=(os.fstat(temporary.fd).st_atime_ns, mtime_ns))
     os.fsync(temporary.fd)
 
 
@@ -413,7 +430,7 @@ def _make_backup(old: OpenedFile, backup: str) -> bool:
 def _copy_backup(old: OpenedFile, backup: str) -> None:
     with temporary_beside(backup, permissions=PRIVATE) as temporary:
         copy_range(old.fd, temporary.fd, 0, old.identity.size, path=old.name)
-        carry_over(old.fd, temporary.fd)
+        carry_over(old.fd, temporary.fd, name=old.name)
         os.utime(temporary.path, ns=(old.identity.mtime_ns, old.identity.mtime_ns))
         os.fsync(temporary.fd)
         if not publish(temporary, backup):

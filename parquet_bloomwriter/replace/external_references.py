@@ -3,10 +3,14 @@
     reference                   holds                            after a rewrite
     .NAME.crc beside the file   CRC32 of every 512 bytes         Spark: ChecksumException
     _metadata                   offsets of every column chunk    readers seek to wrong bytes
-    _delta_log/ above           size of every file               Delta readers may fail
-    metadata/*.metadata.json    Iceberg: size of every file      Iceberg readers may fail
-    .hoodie/ above              Hudi: size of every file         Hudi readers may fail
     _common_metadata            the schema only                  nothing: reported, not refused
+    records of a table format   size of every file, and more     readers fail, or may fail
+
+`FORMATS` is the one table of the table formats that are known: how their records look, where they
+lie, what to do instead of a rewrite. Disks (here) and stores (`stores.references`) are searched by
+it. Most formats keep records in a folder above their files. DuckLake keeps them in a database, so
+that only the names of its data files tell. docs/reference/foreign-folders.md lists the formats and
+programs that were looked at, recognised or not.
 
 `_metadata` is looked for beside the file and, as long as folders are partitions
 (`key=value`), one folder further up. Tables are looked for in all folders up to the root:
@@ -14,16 +18,20 @@ a few file system calls each. Where the file is reached by a symbolic link, both
 link's and the file's own folders count. A `metadata/` that cannot be listed counts as
 Iceberg's: unknown is not "no".
 
-`metadata/` is a common name. Before reading, `find_table_records` looks for Iceberg's only where
-its layout puts it: in the folder and in the one above, above partitions, and beside a
-`data` folder, below which files may lie at any depth (Iceberg's `ObjectStoreLocationProvider`).
+Several formats use common names of folders. A `metadata/` counts only with a metadata file in it,
+and `schema/` and `manifest/` count only together, and with Paimon's first schema. Before reading,
+`find_table_records` looks for Iceberg's only where its layout puts it: in the folder and in the one
+above, above partitions, and beside a `data` folder, below which files may lie at any depth
+(Iceberg's `ObjectStoreLocationProvider`). The log of Spark's streaming sink is about the folder in
+which it lies, and about partitions of this folder, so it is looked for as `_metadata` is.
 """
 
-# ruff: noqa: PTH100, PTH112, PTH118, PTH119, PTH120  see `_tables`
+# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH120  see `_tables`
 from __future__ import annotations
 
 import enum
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,8 +52,12 @@ class ReferenceKind(enum.StrEnum):
     COMMON_METADATA = "_common_metadata file with the schema"
     DELTA_LOG = "Delta table log"
     ICEBERG_METADATA = "Iceberg table metadata"
-    UNLISTED_METADATA = "cannot be listed, and may be Iceberg's"
+    UNLISTED_METADATA = "cannot be listed, and may be a table's"
     HUDI_TIMELINE = "Hudi table timeline"
+    PAIMON_MANIFEST = "Paimon table manifests"
+    SPARK_SINK_LOG = "log of Spark's streaming sink"
+    DATABEND_SNAPSHOTS = "snapshots of Databend, which keep the offsets of this file"
+    DUCKLAKE_CATALOG = "catalog of DuckLake, which keeps the size of this file"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,24 +67,133 @@ class Reference:
     kind: ReferenceKind
     """What it is."""
     path: str
-    """Where it is, absolute."""
+    """Where it is, absolute; the file itself, if only its name shows that it belongs to a table."""
 
     @classmethod
     def at(cls, path: Path, kind: ReferenceKind) -> Reference:
         """Name what was found at `path`."""
         return cls(kind=kind, path=str(path))
 
+    def __str__(self) -> str:
+        """Name it in a sentence."""
+        table = format_of(self.kind)
+        if table is not None and not table.signs:  # it is not known where the records are
+            return f"the {self.kind}"
+        return f"{self.path} ({self.kind})"
+
+
+class Reach(enum.Flag):
+    """Where the files of a table lie, seen from the folder with its records."""
+
+    ANY = enum.auto()
+    """At any depth."""
+    ICEBERG = enum.auto()
+    """In the folder, in a folder in it, in partitions, and at any depth below a folder `data`."""
+    PARTITIONS = enum.auto()
+    """In the folder and in its partitions (`key=value`)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableFormat:
+    """How the tables of one format are recognised, and what to do instead of a rewrite."""
+
+    kind: ReferenceKind
+    """What is found."""
+    table: str
+    """What the table is called, with an article."""
+    reader: str
+    """What reads such tables."""
+    signs: tuple[str, ...] = ()
+    """Names in the table's folder, all of which are there; those of folders end with "/". The first
+    one is the records."""
+    endings: tuple[str, ...] = ()
+    """How a name in the folder ends that is the first sign; empty if any name will do."""
+    files: re.Pattern[str] | None = None
+    """How the paths of data files end, if only that shows that there is a table."""
+    reach: Reach = Reach.ANY
+    remedy: str
+
+
+FORMATS = (
+    TableFormat(
+        kind=ReferenceKind.DELTA_LOG,
+        table="a Delta table",
+        reader="Delta",
+        signs=("_delta_log/",),
+        remedy="Name the table's folder instead",
+    ),
+    TableFormat(
+        kind=ReferenceKind.ICEBERG_METADATA,
+        table="an Iceberg table",
+        reader="Iceberg",
+        signs=("metadata/",),
+        endings=(".metadata.json", ".metadata.json.gz"),  # v1.metadata.json.gz of Iceberg 0.x
+        reach=Reach.ICEBERG,
+        remedy="Name the table as iceberg://CATALOG/NAMESPACE.TABLE instead",
+    ),
+    TableFormat(
+        kind=ReferenceKind.HUDI_TIMELINE,
+        table="a Hudi table",
+        reader="Hudi",
+        signs=(".hoodie/",),
+        remedy="Use the table format's own writer",
+    ),
+    TableFormat(
+        kind=ReferenceKind.PAIMON_MANIFEST,
+        table="a Paimon table",
+        reader="Paimon",
+        signs=("manifest/", "schema/schema-0"),
+        remedy="Let Paimon index the columns (its option file-index.bloom-filter.columns)",
+    ),
+    TableFormat(
+        kind=ReferenceKind.SPARK_SINK_LOG,
+        table="the folder of a Spark stream",
+        reader="Spark",
+        signs=("_spark_metadata/",),
+        reach=Reach.PARTITIONS,
+        remedy="Let the stream write filters (option parquet.bloom.filter.enabled#COLUMN)",
+    ),
+    TableFormat(
+        kind=ReferenceKind.DUCKLAKE_CATALOG,
+        table="a DuckLake table",
+        reader="DuckLake",
+        files=re.compile(r"/ducklake-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[^/]*\.parquet$"),
+        remedy="Leave filters to DuckDB, which writes some for columns with dictionaries",
+    ),
+    TableFormat(
+        kind=ReferenceKind.DATABEND_SNAPSHOTS,
+        table="a Databend table",
+        reader="Databend",
+        files=re.compile(r"/_b/\w+_v\d+\.parquet$"),
+        remedy="Let Databend index the columns (its option bloom_index_columns)",
+    ),
+)
+"""The table formats that are recognised."""
 
 _REMEDIES: dict[ReferenceKind, str | Proposal] = {
     ReferenceKind.HADOOP_CRC: Proposal(
         Way.REGENERATE_CRC, "Have the checksum file regenerated (regenerate_crc=True)"
     ),
     ReferenceKind.SUMMARY_METADATA: "Remove it first and have its writer make it anew",
-    ReferenceKind.DELTA_LOG: "Name the table's folder instead",
-    ReferenceKind.ICEBERG_METADATA: "Name the table as iceberg://CATALOG/NAMESPACE.TABLE instead",
     ReferenceKind.UNLISTED_METADATA: "Get the right to list it",
-    ReferenceKind.HUDI_TIMELINE: "Use the table format's own writer",
+    **{one.kind: one.remedy for one in FORMATS},
 }
+
+
+def format_of(kind: ReferenceKind) -> TableFormat | None:
+    """Return the table format whose records are of a kind, or None if they are of no table."""
+    return next((one for one in FORMATS if one.kind is kind), None)
+
+
+def find_by_name(path: str) -> Iterator[Reference]:
+    """Yield the table that a file belongs to, if its name alone shows that.
+
+    Args:
+        path: An absolute path with "/", or a URL.
+    """
+    for one in FORMATS:
+        if one.files is not None and one.files.search(path):
+            yield Reference(kind=one.kind, path=path)
 
 
 def find_references(path: StrPath) -> tuple[Reference, ...]:
@@ -82,21 +203,40 @@ def find_references(path: StrPath) -> tuple[Reference, ...]:
 
 
 def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
-    """Find the records of Delta, Iceberg and Hudi tables in some folders and in those above them.
+    """Find the records of table formats in some folders and in those above them.
 
-    Iceberg's are looked for only where its layout puts them.
+    Records count only where the layout of their format puts them.
     Links are followed as by `find_references`.
     """
-    places: dict[str, bool] = {}
+    places: dict[str, Reach] = {}
     for folder in folders:
         for start in dict.fromkeys((os.path.abspath(folder), os.path.realpath(folder))):
-            for place, is_within in _upwards(start):
-                places[place] = is_within or places.get(place, False)
-    return tuple(
-        found
-        for place, is_within in places.items()
-        for found in _tables(place, looks_for_iceberg=is_within)
-    )
+            for place, reaches in _upwards(start):
+                places[place] = reaches | places.get(place, reaches)
+    return tuple(found for place, reaches in places.items() for found in _tables(place, reaches))
+
+
+def reaches_upwards(names: Iterable[str]) -> Iterator[Reach]:
+    """Yield the reaches of records that would count for the files of a folder.
+
+    Args:
+        names: Of the folder and of the folders above it, from the folder upwards.
+
+    Yields:
+        For records in the folder itself, in the folder above it, and so on.
+    """
+    reaches, below = Reach.ANY | Reach.ICEBERG | Reach.PARTITIONS, None
+    for depth, name in enumerate(names):
+        if below is not None:
+            is_partition = "=" in below
+            is_iceberg = (
+                depth == 1 or below == "data" or (is_partition and Reach.ICEBERG in reaches)
+            )
+            if not is_partition:
+                reaches &= ~Reach.PARTITIONS
+            reaches = reaches | Reach.ICEBERG if is_iceberg else reaches & ~Reach.ICEBERG
+        yield reaches
+        below = name
 
 
 def check_surroundings(
@@ -137,7 +277,7 @@ def refuse_references(
         harmless.add(ReferenceKind.HADOOP_CRC)
     for found in references:
         if found.kind not in harmless:
-            problem = f"a rewrite would contradict {found.path} ({found.kind})"
+            problem = f"a rewrite would contradict {found}"
             elsewhere = Proposal(Way.OTHER_PATH, "write to another path")
             insist = Proposal(Way.FORCE, "force it (force=True)")
             remedy = (_REMEDIES[found.kind], ", ", elsewhere, ", or ", insist, ".")
@@ -152,22 +292,19 @@ def crc_path(path: StrPath) -> Path:
 def _references(place: Path) -> Iterator[Reference]:
     if crc_path(place).exists():
         yield Reference.at(crc_path(place), ReferenceKind.HADOOP_CRC)
-    within_dataset = True
-    for folder, _ in _upwards(os.fspath(place.parent)):
-        if within_dataset:
+    yield from find_by_name(place.as_posix())
+    for folder, reaches in _upwards(os.fspath(place.parent)):
+        if Reach.PARTITIONS in reaches:
             yield from _summaries(Path(folder))
-            within_dataset = "=" in os.path.basename(folder)
-        yield from _tables(folder, looks_for_iceberg=True)
+        yield from _tables(folder, reaches | Reach.ICEBERG)
 
 
-def _upwards(start: str) -> Iterator[tuple[str, bool]]:
-    """Yield a folder and those above it, each with whether Iceberg's layout puts records there."""
-    yield start, True
-    folder, is_within, below = start, True, ""
-    while (above := os.path.dirname(folder)) != folder:
-        is_within = below in ("", "data") or (is_within and "=" in below)
-        yield above, is_within
-        folder, below = above, os.path.basename(above)
+def _upwards(start: str) -> Iterator[tuple[str, Reach]]:
+    """Yield a folder and those above it, each with the reaches of records that count there."""
+    folders = [start]
+    while (above := os.path.dirname(folders[-1])) != folders[-1]:
+        folders.append(above)
+    return zip(folders, reaches_upwards(map(os.path.basename, folders)), strict=True)
 
 
 def _summaries(folder: Path) -> Iterator[Reference]:
@@ -177,26 +314,29 @@ def _summaries(folder: Path) -> Iterator[Reference]:
         yield Reference.at(folder / "_common_metadata", ReferenceKind.COMMON_METADATA)
 
 
-def _tables(folder: str, *, looks_for_iceberg: bool) -> Iterator[Reference]:
+def _tables(folder: str, reaches: Reach) -> Iterator[Reference]:
     # A lookup in an index asks this of every folder above the table: `Path` takes twice the time.
-    delta, hudi = os.path.join(folder, "_delta_log"), os.path.join(folder, ".hoodie")
-    if os.path.isdir(delta):
-        yield Reference(kind=ReferenceKind.DELTA_LOG, path=delta)
-    if looks_for_iceberg:
-        metadata = os.path.join(folder, "metadata")
-        kind = _kind_of_metadata(metadata)
-        if kind is not None:
-            yield Reference(kind=kind, path=metadata)
-    if os.path.isdir(hudi):
-        yield Reference(kind=ReferenceKind.HUDI_TIMELINE, path=hudi)
+    for one in FORMATS:
+        if one.signs and one.reach in reaches:
+            records = os.path.join(folder, one.signs[0].rstrip("/"))
+            kind = _kind_of(records, one, folder)
+            if kind is not None:
+                yield Reference(kind=kind, path=records)
 
 
-def _kind_of_metadata(folder: str) -> ReferenceKind | None:
-    try:
-        with os.scandir(folder) as entries:
-            is_table = any(entry.name.endswith(".metadata.json") for entry in entries)
-    except PermissionError:
-        return ReferenceKind.UNLISTED_METADATA
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return ReferenceKind.ICEBERG_METADATA if is_table else None
+def _kind_of(records: str, one: TableFormat, folder: str) -> ReferenceKind | None:
+    """Return the kind of a format's records if a folder has them; None if it has not."""
+    if one.endings:
+        try:
+            with os.scandir(records) as entries:
+                is_table = any(entry.name.endswith(one.endings) for entry in entries)
+        except PermissionError:
+            return ReferenceKind.UNLISTED_METADATA
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return one.kind if is_table else None
+    for sign in one.signs:
+        path = os.path.join(folder, sign)
+        if not (os.path.isdir(path) if sign.endswith("/") else os.path.isfile(path)):
+            return None
+    return one.kind

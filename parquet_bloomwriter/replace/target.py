@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import InvalidArgument, Proposal, UnsafeTarget, Way
 from parquet_bloomwriter.replace.names import is_abandoned_claim, is_same
 from parquet_bloomwriter.replace.temporary import find_temporaries
+from parquet_bloomwriter.source.folders import Leftovers, has_suffix, is_hidden, is_parquet
 from parquet_bloomwriter.source.identity import FileIdentity
-from parquet_bloomwriter.source.listing import is_listed
 from parquet_bloomwriter.source.local import check_regular
 from parquet_bloomwriter.text import safe
 
@@ -217,6 +217,10 @@ def _has_others(folder: str, known: set[str]) -> bool:
     """Whether a folder holds Parquet files besides those that are known."""
     try:
         with os.scandir(folder) as entries:
-            return any(is_listed([one.name]) for one in entries if one.path not in known)
+            return any(
+                has_suffix(one.name) or is_parquet(one.path, Leftovers())
+                for one in entries
+                if one.path not in known and not is_hidden(one.name)
+            )
     except PermissionError:  # a folder may be writable without being readable
         return False

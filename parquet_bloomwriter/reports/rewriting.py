@@ -216,6 +216,10 @@ class AddReport:
     columns: tuple[ColumnReport, ...]
     """The outcome for each column that was asked for."""
 
+    caution: str | None = None
+    """The reason why bytes should not have moved, although the placement that was asked for moves
+    them; None if there is none."""
+
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     """The plan: the pieces of the new file, in order."""
 
@@ -233,10 +237,11 @@ class AddReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings of worthless filters, and of a file that is a multiple of its former size."""
+        """Warnings of worthless filters, of a file that grew much, and of bytes that moved."""
         columns = [f"{name(one.name)}: {text}" for one in self.columns for text in one.warnings]
         grown = growth_warning(self.size_before, self.size_after)
-        return (*columns, *([] if grown is None else [grown]))
+        moved = self.caution and f"the placement moves bytes of the file: {self.caution}"
+        return (*columns, *filter(None, (grown, moved)))
 
     def __str__(self) -> str:
         """Return a line for the file, and one for each column."""
@@ -293,8 +298,8 @@ class StripReport:
     """Number of filters that the footer no longer points to."""
 
     left_bytes: int
-    """Bytes of filters that stay in the file, because it is not certain that the bytes belong to a
-    filter alone."""
+    """Bytes of filters that stay in the file, because nothing in the file may move, or because it
+    is not certain that the bytes belong to a filter alone."""
 
     columns: tuple[str, ...]
     """Dotted paths of the columns whose filters were taken out."""
@@ -323,7 +328,7 @@ class StripReport:
             remarks.append(Remark(label="columns", sentence=listed_names(map(name, self.columns))))
         if self.left_bytes:
             left = f"{size(self.left_bytes)} stay in the file"
-            reason = "it is not certain that they belong to a filter alone"
+            reason = "nothing may move, or it is not certain that they belong to a filter alone"
             remarks.append(Remark(label="note", sentence=f"{left}: {reason}"))
         remarks += [Remark(label="note", sentence=note) for note in self.notes]
         headline = "there is no filter to take out"

@@ -8,10 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from parquet_bloomwriter.source.folders import passed_over_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from parquet_bloomwriter.reports.markup import Content
+    from parquet_bloomwriter.source.folders import PassedOver
 
 MOST_ROWS = 60
 """Largest number of rows of a table that a notebook shows."""
@@ -25,6 +28,12 @@ class Remark:
     """The kind of remark, in one or two words."""
 
     sentence: str
+
+
+def passed_over_remarks(groups: Iterable[PassedOver]) -> tuple[Remark, ...]:
+    """Return a remark on what was passed over in folders; none if that is nothing."""
+    label, _, sentence = passed_over_text(groups).partition(": ")
+    return (Remark(label=label, sentence=sentence),) if sentence else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

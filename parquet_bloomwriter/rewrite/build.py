@@ -96,8 +96,8 @@ def final_draft(layout: Layout, draft: Draft, result: BuildResult) -> Draft:
     if len(result.drops) == len(draft.drops):
         return draft
     drops = list(result.drops.values())
-    final = make_draft(layout, list(result.lengths), draft.placement, drops=drops)
-    return dataclasses.replace(final, fallback=draft.fallback)
+    final = make_draft(layout, list(result.lengths), draft.placement, drops=drops, insists=True)
+    return dataclasses.replace(final, fallback=draft.fallback, caution=draft.caution)
 
 
 def _note_missing(result: BuildResult, chunk: Chunk, report: ChunkReport) -> None:

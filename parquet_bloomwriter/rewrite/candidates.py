@@ -25,9 +25,8 @@ from parquet_bloomwriter.reports.rewriting import ChunkReport, Status
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
-from parquet_bloomwriter.values import LeafReader, NotDecodable
-from parquet_bloomwriter.values.pages import is_near
-from parquet_bloomwriter.values.stream import MOST_READ_AHEAD
+from parquet_bloomwriter.text import words_of
+from parquet_bloomwriter.values import MOST_READ_AHEAD, LeafReader, NotDecodable, is_near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -199,7 +198,7 @@ class ChunkWork:
                 return "values that readers look up are missing from it"
         except _read_errors() as error:
             _check_is_of_the_file(error)
-            reason = _one_line(error)
+            reason = words_of(error)
             if reason == ODD_INSTANTS:
                 return reason
             return _skipped(chunk, unchecked + reason, is_unreadable=_is_of_the_data(error))
@@ -229,7 +228,7 @@ class ChunkWork:
             )
         except _read_errors() as error:
             _check_is_of_the_file(error)
-            return _skipped(chunk, _one_line(error), is_unreadable=_is_of_the_data(error))
+            return _skipped(chunk, words_of(error), is_unreadable=_is_of_the_data(error))
         return built or ChunkReport(row_group=row_group, status=Status.EMPTY)
 
     def _reader(self, chunk: Chunk) -> LeafReader | str:
@@ -239,7 +238,7 @@ class ChunkWork:
             try:
                 self.readers[ordinal] = LeafReader(self.source, footer, footer.leaves[ordinal])
             except _read_errors() as error:
-                self.readers[ordinal] = _one_line(error)
+                self.readers[ordinal] = words_of(error)
         return self.readers[ordinal]
 
 
@@ -268,10 +267,6 @@ def _is_of_the_data(error: BaseException) -> bool:
     A codec or an encoding that is unknown here may come from damage as well; it is taken for a
     limit. Whatever else pyarrow fails at is taken for damage.
     """
-    reason = _one_line(error)
+    reason = words_of(error)
     is_limit = isinstance(error, NotDecodable) or reason == ODD_INSTANTS
     return not (is_limit or _NOT_BY_PYARROW.search(reason))
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())

@@ -95,7 +95,7 @@ class _FilePlace(Place):
             self._file,
             target,
             progress=self._progress,
-            regenerates_crc=self._destination.regenerate_crc,
+            destination=self._destination,
         )
 
     def check_source_unchanged(self) -> None:
@@ -192,7 +192,7 @@ class DownloadPlace(Place):
             self.source,
             target_of(None, self._destination),
             progress=self._progress,
-            regenerates_crc=self._destination.regenerate_crc,
+            destination=self._destination,
         )
 
 
@@ -206,7 +206,7 @@ class FileRewrite(Rewrite):
         target: Target,
         *,
         progress: Callable[[int], None] | None,
-        regenerates_crc: bool,
+        destination: Destination,
     ) -> None:
         """Open the new version.
 
@@ -215,15 +215,15 @@ class FileRewrite(Rewrite):
             source: The file or the object that has it.
             target: Where the new version goes.
             progress: Called after each write with the number of bytes.
-            regenerates_crc: Whether the Hadoop checksum file is renewed.
+            destination: Whether the Hadoop checksum file is renewed, and the old time kept.
         """
         self._resources = ExitStack()
         self._new: NewVersion = self._resources.enter_context(
-            new_version(source, target, progress=progress)
+            new_version(source, target, keeps_time=destination.keep_time, progress=progress)
         )
         super().__init__(old, self._new)
         self._target = target
-        self._regenerates_crc = regenerates_crc
+        self._regenerates_crc = destination.regenerate_crc
 
     def discard(self) -> None:
         """Remove the temporary file, unless it was committed."""

@@ -52,6 +52,7 @@ from parquet_bloomwriter.stores.s3.new_object import NewObject
 from parquet_bloomwriter.stores.s3.parts import SMALLEST, NewBytes, OldBytes, cost_of
 from parquet_bloomwriter.stores.s3.source import S3Source, open_object
 from parquet_bloomwriter.stores.s3.urls import ObjectPath, is_s3, parse_url
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -328,23 +329,23 @@ class _ObjectRewrite(Rewrite):
             self._read_back(state, plan)
         except VerificationFailed:
             raise
-        except (FileProblem, OSError) as error:
+        except Exception as error:  # whatever it is: the new version is there
             raise self._unproved(state, error) from error
         except KeyboardInterrupt as error:
             error.add_note(f"{self._place.output}: the new version is in place, and was not read")
             raise
 
-    def _unproved(self, state: ObjectState, error: FileProblem | OSError) -> FileProblem:
+    def _unproved(self, state: ObjectState, error: Exception) -> FileProblem:
         """Return the error for a new version that could not be read back."""
         path = self._place.output
-        problem = error.problem if isinstance(error, FileProblem) else str(error)
+        problem = error.problem if isinstance(error, FileProblem) else words_of(error)
         if isinstance(error, FileNotFoundError):
             problem = "there is no object"
         try:
             key, attempt = self._target.path.key, state.attempt or ""
             found = self._target.bucket.look_for(key, attempt=attempt, etag=None)
-        except FileProblem as worse:
-            problem = worse.problem
+        except (FileProblem, OSError) as worse:
+            problem = worse.problem if isinstance(worse, FileProblem) else words_of(worse)
         else:
             if found is None or found.attempt != state.attempt:
                 gone = FileChanged(

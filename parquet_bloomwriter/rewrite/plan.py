@@ -31,6 +31,7 @@ from parquet_bloomwriter.metadata.patch import (
     index_length_edits,
     offset_edits,
 )
+from parquet_bloomwriter.rewrite.embedded import leads_to_index, why_not_shift
 from parquet_bloomwriter.rewrite.extents import covered
 
 if TYPE_CHECKING:
@@ -103,6 +104,9 @@ class Draft:
     fallback: str | None
     """Why `placement` is "end" although another was asked for."""
 
+    caution: str | None = None
+    """Why bytes should not have moved, although they do."""
+
     insertions: tuple[Insertion, ...]
     """In the order of the new file."""
 
@@ -154,6 +158,7 @@ def make_draft(
     placement: Placement,
     *,
     drops: Sequence[StoredFilter] = (),
+    insists: bool = False,
 ) -> Draft:
     """Choose the positions of new filters and the bytes of old ones to leave out.
 
@@ -164,8 +169,10 @@ def make_draft(
             end, and nothing moves but filters that are there already: bytes of other old filters
             stay, too, and the footer leads there no more.
         drops: Old filters to take out. If any filter comes or goes, intruders go with them.
+        insists: Keep the placement although bytes move that another program may find by their
+            position: see `embedded`.
     """
-    fallback = None
+    fallback = caution = None
     are_dropped = _are_dropped(layout, drops, chunks)
     drops = [old for old, goes in zip(layout.existing, are_dropped, strict=True) if goes]
     positions = dict.fromkeys(chunks, layout.footer.start)
@@ -173,11 +180,16 @@ def make_draft(
     if placement != "end" or skips:
         reason = layout.why_not_move()
         if reason is not None:
-            skips = tuple(skip for skip in skips if skip.start >= layout.filters_at_end)
+            skips = _skips_at_end(layout, skips)
         elif placement != "end":
             wanted = _positions(layout, chunks, placement)
             reason = _why_not_cut(layout, list(wanted.values()), placement)
+            if wanted and not reason:
+                caution = why_not_shift(layout, min(wanted.values()))
+                reason = None if insists else caution
             positions = positions if reason else wanted
+        if skips and leads_to_index(layout, skips[0].stop):
+            skips = _skips_at_end(layout, skips)
         fallback = reason if placement != "end" else None
     insertions = sorted(
         (Insertion(position=position, row_group=chunk[0], column=chunk[1])
@@ -187,6 +199,7 @@ def make_draft(
     return Draft(
         placement="end" if fallback else placement,
         fallback=fallback,
+        caution=caution if insists else None,
         insertions=tuple(insertions),
         drops=tuple(drops),
         skips=skips,
@@ -277,6 +290,11 @@ def _skips(layout: Layout, are_dropped: NDArray[np.bool_]) -> tuple[Skip, ...]:
     """Return the bytes of old filters whose extent is certain, in the order of the file."""
     spans = layout.extents.spans[layout.extents.certain & are_dropped]
     return tuple(Skip(start, stop) for start, stop in sorted(spans.tolist()))
+
+
+def _skips_at_end(layout: Layout, skips: Sequence[Skip]) -> tuple[Skip, ...]:
+    """Return the skips behind which nothing but filters moves."""
+    return tuple(skip for skip in skips if skip.start >= layout.filters_at_end)
 
 
 def _left_bytes(layout: Layout, are_dropped: NDArray[np.bool_], skips: Sequence[Skip]) -> int:

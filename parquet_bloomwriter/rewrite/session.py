@@ -28,7 +28,7 @@ from parquet_bloomwriter.rewrite.write import Assembler, Readable, verify
 from parquet_bloomwriter.source.filesystems import check_local, is_far
 from parquet_bloomwriter.source.open import is_buffer, read_footer
 from parquet_bloomwriter.source.read_ahead import read_blocks
-from parquet_bloomwriter.values.pages import is_near
+from parquet_bloomwriter.values import is_near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -68,6 +68,9 @@ class Destination:
 
     regenerate_crc: bool = False
     """Renew the Hadoop checksum file beside the file."""
+
+    keep_time: bool = False
+    """Give the new file the time of modification of the old one; only from disk to disk."""
 
 
 class Place(ABC):
@@ -172,6 +175,12 @@ def _reader(source: Source, footer: Footer) -> ReadAt:
 def _place(
     source: Input, destination: Destination, progress: Callable[[int], None] | None
 ) -> AbstractContextManager[Place]:
+    if destination.keep_time and _is_not_on_disk(source, destination):
+        raise InvalidArgument(
+            "a time of modification can only be kept where the old and the new file are on disk",
+            remedy="Leave keep_time out: stores set the times of their objects, and buffers have "
+            "none.",
+        )
     if is_buffer(source):
         from parquet_bloomwriter.rewrite.files import buffer_place
 
@@ -198,6 +207,13 @@ def _place(
     from parquet_bloomwriter.rewrite.files import open_place
 
     return open_place(source, destination, progress)
+
+
+def _is_not_on_disk(source: Input, destination: Destination) -> bool:
+    paths = (source, destination.output)
+    return is_buffer(source) or any(
+        isinstance(path, str | os.PathLike) and is_far(path) for path in paths
+    )
 
 
 class RewriteSession:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import (
     FileChanged,
+    FileProblem,
     InvalidArgument,
     Proposal,
-    StoreProblem,
     UnsafeTarget,
     VerificationFailed,
     Way,
@@ -44,6 +44,7 @@ from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.source import open_object
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 from parquet_bloomwriter.stores.whole import LocalFile
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -489,8 +490,9 @@ class _WholeRewrite(Rewrite):
             self._place.notes.append("another program has written the file since")
         except FileNotFoundError:
             self._place.notes.append("another program has removed the file since")
-        except StoreProblem as error:
-            self._place.notes.append(f"its end could not be read back: {error.problem}")
+        except Exception as error:  # noqa: BLE001  whatever it is: the new version is there
+            problem = error.problem if isinstance(error, FileProblem) else words_of(error)
+            self._place.notes.append(f"its end could not be read back: {problem}")
         else:
             if end != self._tail:
                 failed = VerificationFailed(

@@ -3,21 +3,26 @@
 Contains no I/O. docs/reference/filter.md shows how to use it.
 """
 
+from typing import TYPE_CHECKING
+
 from parquet_bloomwriter.hashing import Dialect
-from parquet_bloomwriter.sbbf.block import SALT, block_index, check_block, mask
-from parquet_bloomwriter.sbbf.filter import Sbbf
-from parquet_bloomwriter.sbbf.folding import exact_rate, fold, merge
-from parquet_bloomwriter.sbbf.header import FilterHeader, decode_header, encode_header
-from parquet_bloomwriter.sbbf.sizing import (
-    MAX_BYTES,
-    MIN_BYTES,
-    Sizing,
-    classic_num_bits,
-    classic_num_bytes,
-    expected_fpp,
-    initial_num_blocks,
-    num_blocks_for,
-)
+from parquet_bloomwriter.lazy_names import importer
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.sbbf.block import SALT, block_index, check_block, mask
+    from parquet_bloomwriter.sbbf.filter import Sbbf
+    from parquet_bloomwriter.sbbf.folding import exact_rate, fold, merge
+    from parquet_bloomwriter.sbbf.header import FilterHeader, decode_header, encode_header
+    from parquet_bloomwriter.sbbf.sizing import (
+        MAX_BYTES,
+        MIN_BYTES,
+        Sizing,
+        classic_num_bits,
+        classic_num_bytes,
+        expected_fpp,
+        initial_num_blocks,
+        num_blocks_for,
+    )
 
 __all__ = [
     "MAX_BYTES",
@@ -41,3 +46,14 @@ __all__ = [
     "merge",
     "num_blocks_for",
 ]
+
+__getattr__ = importer(
+    __name__,
+    {
+        **dict.fromkeys(__all__, "sizing"),
+        **dict.fromkeys(("SALT", "block_index", "check_block", "mask"), "block"),
+        **dict.fromkeys(("exact_rate", "fold", "merge"), "folding"),
+        "Sbbf": "filter",
+        **dict.fromkeys(("FilterHeader", "decode_header", "encode_header"), "header"),
+    },
+)

@@ -28,7 +28,7 @@ from parquet_bloomwriter.scan.formats import rows_of, schema_of
 from parquet_bloomwriter.text import suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import polars as pl
     import pyarrow as pa
@@ -45,7 +45,7 @@ _OLDEST = (2, 0)
 """The oldest version of Polars that was tried."""
 
 
-_LONGEST_STEP_S, _LONGEST_CLOSING_S = 30.0, 0.5
+_LONGEST_STEP_S, _LONGEST_CLOSING_S = 30.0, 5.0
 """Seconds that the end of the interpreter waits: for a batch under way, then for Polars to let go
 of scans, which it does at once unless somebody holds on to a query."""
 
@@ -231,6 +231,7 @@ class _Source:
 
         wanted = self.names if with_columns is None else with_columns
         asked = [] if predicate is None else predicate.meta.root_names()
+        _refuse_patterns(asked)
         # Without any column a batch would have no rows.
         needed = list(dict.fromkeys([*wanted, *asked])) or self.names[:1]
         schema = pl.Schema({name: self.schema[name] for name in needed})
@@ -248,7 +249,7 @@ class _Source:
                 left -= frame.height
             if predicate is not None:
                 frame = frame.filter(predicate)
-            frame = frame.select(wanted)
+            frame = _selected(frame, wanted)
             if frame.height:
                 yield frame
             if left == 0:
@@ -303,11 +304,62 @@ atexit.register(_SCANS.end)
 def _frame(batch: pa.RecordBatch, schema: pl.Schema) -> pl.DataFrame:
     """Return a batch with columns in the order, and of the types, of a schema."""
     import polars as pl
+    import pyarrow as pa
 
-    frame = pl.DataFrame(batch)
+    fields = [field.with_type(_widened(field.type)) for field in batch.schema]
+    frame = pl.DataFrame(batch.cast(pa.schema(fields)))
     frame.columns = batch.schema.names  # Polars has another name for a column named ""
-    frame = frame.select(schema.names())
-    return frame if frame.schema == schema else frame.cast(schema)
+    frame = _selected(frame, schema)
+    if frame.schema == schema:
+        return frame
+    return pl.DataFrame({name: frame[name].cast(type_) for name, type_ in schema.items()})
+
+
+def _selected(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Return columns of a frame by their names, which `select` takes for patterns: `^id$`."""
+    import polars as pl
+
+    return pl.DataFrame({name: frame[name] for name in names})
+
+
+def _refuse_patterns(names: Sequence[str]) -> None:
+    """Refuse a predicate of columns that Polars, which takes their names for patterns, would miss.
+
+    Raises:
+        InvalidArgument: If a name is a pattern of Polars, `*` or `^...$`.
+    """
+    for name in names:
+        if name == "*" or (name.startswith("^") and name.endswith("$")):
+            raise InvalidArgument(
+                "Polars takes the name of this column for a pattern, so it cannot filter by it",
+                column=name,
+                remedy="Use `read_table`, which takes all names as they are.",
+            )
+
+
+def _widened(type_: pa.DataType) -> pa.DataType:  # noqa: PLR0911  by type
+    """Return a type without decimals of 32 and 64 bits, of which Polars reads 128 bits each."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_decimal32(type_) or types.is_decimal64(type_):
+        return pa.decimal128(type_.precision, type_.scale)
+    if types.is_dictionary(type_):
+        values = _widened(type_.value_type)
+        return type_ if values == type_.value_type else values
+    if not types.is_nested(type_):
+        return type_
+    fields = [type_.field(place) for place in range(type_.num_fields)]
+    wide = [field.with_type(_widened(field.type)) for field in fields]
+    if wide == fields:
+        return type_
+    if types.is_map(type_):
+        return pa.map_(*wide[0].type)
+    if types.is_struct(type_):
+        return pa.struct(wide)
+    if types.is_fixed_size_list(type_):
+        return pa.list_(wide[0], type_.list_size)
+    return pa.large_list(wide[0]) if types.is_large_list(type_) else pa.list_(wide[0])
 
 
 def _names(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
@@ -357,7 +409,8 @@ def _polars_type(field: pa.Field) -> pl.DataType:
     if _has_decimal256(field.type):  # Polars 2.1 would panic on the first batch
         raise problem
     try:
-        empty = pl.DataFrame(pa.Table.from_batches([], pa.schema([field])))
+        wide = pa.schema([field.with_type(_widened(field.type))])
+        empty = pl.DataFrame(pa.Table.from_batches([], wide))
     except (pl.exceptions.PolarsError, TypeError, ValueError, NotImplementedError) as error:
         raise problem from error
     return empty.dtypes[0]

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.scan.survivors import Survivors
     from parquet_bloomwriter.scan.table import Projection, TableFiles
 
+FILE_NAME = "__filename"
+"""A column that every dataset of pyarrow has."""
+
 _BUFFER_BYTES = 1024 * 1024
 _READAHEAD = 2
 """Batches that are decoded ahead."""
@@ -76,17 +79,38 @@ def _needed(
     """Return the columns that are returned or in the condition; all if that is not known."""
     import pyarrow as pa
 
-    if columns is None:
+    names = None if columns is None else _names_of(columns, condition)
+    if names is None:
         return schema
+    fields = [field for field in schema if any(_leads_to(field.name, name) for name in names)]
+    return pa.schema(fields, schema.metadata)
+
+
+def refuse_file_name(columns: Projection | None, condition: pc.Expression | None) -> None:
+    """Refuse what asks for the column of file names that every dataset of pyarrow has.
+
+    Raises:
+        InvalidArgument: If a column to be returned or the condition is about it.
+    """
+    if FILE_NAME in (_names_of(columns or (), condition) or ()):
+        raise InvalidArgument(
+            f'the column "{FILE_NAME}" is not known where rows are selected batch by batch',
+            remedy="Read each file by itself.",
+        )
+
+
+def _names_of(columns: Projection, condition: pc.Expression | None) -> list[str] | None:
+    """Return the columns that are returned or in the condition; None if that is not known."""
+    import pyarrow as pa
+
     names = [] if isinstance(columns, Mapping) else list(columns)
     expressions = list(columns.values()) if isinstance(columns, Mapping) else []
     try:
         for expression in expressions if condition is None else [*expressions, condition]:
             names += _columns_in(take_apart(expression))
     except (*_NOT_TAKEN_APART, pa.ArrowException):
-        return schema
-    fields = [field for field in schema if any(_leads_to(field.name, name) for name in names)]
-    return pa.schema(fields, schema.metadata)
+        return None
+    return names
 
 
 def extension_column(schema: pa.Schema, condition: pc.Expression) -> str | None:

@@ -1,7 +1,8 @@
 """The files of a table as pyarrow's dataset: its own discovery, schema and partitions.
 
 A source of `pyarrow.parquet.read_table` means the same here, because `ParquetDataset` finds its
-files in both cases. In addition there may be glob patterns, URLs that only fsspec knows, and bytes.
+files in both cases, but for folders: there `source.folders` says which files count, as for all
+other verbs. In addition there may be glob patterns, URLs that only fsspec knows, and bytes.
 
 `ParquetDataset.filesystem` is never read: where the source is a file object, pyarrow crashes.
 """
@@ -15,10 +16,11 @@ from dataclasses import dataclass
 from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument, redacting
 from parquet_bloomwriter.scan.snapshots import OpenFile, open_file
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_url, locate
+from parquet_bloomwriter.source.listing import find_in_folder
 from parquet_bloomwriter.source.open import listed
 from parquet_bloomwriter.text import safe, suggestion
 
@@ -92,6 +94,7 @@ class TableFiles:
         )
 
 
+@redacting()
 def find_table(
     source: Any,  # noqa: ANN401  whatever pyarrow reads
     *,
@@ -125,6 +128,10 @@ def find_table(
         )
     source = source if several is None else several
     found, place = _as_pyarrow_takes_it(source, filesystem)
+    if "ignore_prefixes" not in options:
+        table = _in_folder(found, place, partitioning, options)
+        if table is not None:
+            return table
     if holds and (table := _opened_once(found, place, partitioning, options)) is not None:
         return table
     try:
@@ -183,7 +190,16 @@ def _discover(
     import pyarrow.parquet as pq
 
     table = pq.ParquetDataset(source, filesystem, partitioning=partitioning, **options)
-    fragments = tuple(table.fragments)
+    return _table_of(table, tuple(table.fragments), source, options, opened)
+
+
+def _table_of(
+    table: pq.ParquetDataset | ds.FileSystemDataset,
+    fragments: tuple[ds.ParquetFileFragment, ...],
+    source: object,
+    options: Mapping[str, Any],
+    opened: OpenFile | None = None,
+) -> TableFiles:
     return TableFiles(
         source=source,
         fragments=fragments,
@@ -194,8 +210,44 @@ def _discover(
     )
 
 
+def _in_folder(
+    source: object, filesystem: object, partitioning: object, options: Mapping[str, Any]
+) -> TableFiles | None:
+    """Return the files of a folder; None if the source is no folder, or has no files.
+
+    The format is made by `ParquetDataset`, of the first file, which is not opened for it.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return None
+    found = find_in_folder(source, filesystem)
+    if not found:
+        return None
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    import pyarrow.fs as pafs
+    import pyarrow.parquet as pq
+
+    base = os.fsdecode(source).rstrip("/")
+    files = [
+        pafs.FileInfo(f"{base}/{inner}", pafs.FileType.File, size=size) for inner, size in found
+    ]
+    some = {**options, "schema": pa.schema([])}
+    one = pq.ParquetDataset([files[0].path], filesystem, partitioning=None, **some).fragments[0]
+    if isinstance(partitioning, str) and partitioning == "hive":
+        partitioning = ds.HivePartitioning.discover(infer_dictionary=True)  # as in ParquetDataset
+    table = ds.dataset(
+        files,
+        schema=options.get("schema"),
+        filesystem=one.filesystem,
+        format=one.format,
+        partitioning=partitioning,
+        partition_base_dir=base or "/",
+    )
+    return _table_of(table, tuple(table.get_fragments()), source, options)
+
+
 def _partitions(
-    table: pq.ParquetDataset, fragments: tuple[ds.ParquetFileFragment, ...]
+    table: pq.ParquetDataset | ds.FileSystemDataset, fragments: tuple[ds.ParquetFileFragment, ...]
 ) -> dict[str, pa.Array | None]:
     """Return the columns whose values come from paths, not all of the partitioning's schema."""
     import pyarrow.dataset as ds

@@ -5,8 +5,9 @@ Names are imported when they are first used: rewriting a local file needs no sto
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.lazy_names import importer
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.source.base import Range, Source, Traffic
@@ -28,20 +29,13 @@ __all__ = [
     "read_footer",
 ]
 
-_HOMES = {
-    "BufferSource": "stream",
-    "FileSource": "local",
-    "Input": "open",
-    "Location": "listing",
-    "find_sources": "listing",
-    "open_for_reading": "open",
-    "read_footer": "open",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'base')}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = importer(
+    __name__,
+    {
+        **dict.fromkeys(("Range", "Source", "Traffic"), "base"),
+        "BufferSource": "stream",
+        "FileSource": "local",
+        **dict.fromkeys(("Input", "open_for_reading", "read_footer"), "open"),
+        **dict.fromkeys(("Location", "find_sources"), "listing"),
+    },
+)

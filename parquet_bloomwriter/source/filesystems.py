@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.arguments import is_of_library
+from parquet_bloomwriter.errors import InvalidArgument, StoreProblem, redact, redacting
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import fsspec
     import pyarrow.fs as pafs
 
@@ -22,6 +25,17 @@ if TYPE_CHECKING:
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+::)*[A-Za-z][A-Za-z0-9+.\-]+://")
 """A scheme of two letters at least, for a single one is a drive; fsspec chains several by `::`."""
+
+SCHEMES: Mapping[str, tuple[str, ...]] = {
+    "s3": ("s3", "s3a", "s3n"),
+    "gs": ("gs", "gcs"),
+    "azure": ("abfs", "abfss", "wasb", "wasbs", "az", "azure", "adl"),
+    "sftp": ("sftp", "ssh"),
+    "hdfs": ("hdfs", "viewfs"),
+}
+"""The schemes by which engines name each kind of store."""
+
+_KINDS = {scheme: kind for kind, schemes in SCHEMES.items() for scheme in schemes}
 
 _SECRETS = re.compile(r"(?<=://)(?:[^/\s]*@|[^/@]*@)|\?.*")
 
@@ -41,6 +55,9 @@ class ResolvedPath(NamedTuple):
     path: str
     name: str
     """As the caller spelled it, without secrets, for messages."""
+
+    def __repr__(self) -> str:
+        return f"ResolvedPath({self.name!r})"
 
 
 def locate(given: StrPath, filesystem: object = None) -> ResolvedPath:
@@ -70,6 +87,15 @@ def locate(given: StrPath, filesystem: object = None) -> ResolvedPath:
 def is_url(path: str) -> bool:
     """Whether this is a URL rather than a local path."""
     return ":" in path and _URL.match(path) is not None
+
+
+def store_kind(url: str) -> str:
+    """Return the kind of store that a URL is on, by its scheme: one of `SCHEMES`.
+
+    That of another URL is its scheme, in lower case; that of a path is the path.
+    """
+    scheme = url.partition("://")[0].lower()
+    return _KINDS.get(scheme, scheme)
 
 
 def is_hdfs(path: str) -> bool:
@@ -108,8 +134,7 @@ def without_secrets(text: str) -> str:
 
 def is_fsspec(filesystem: object) -> bool:
     """Whether this is a file system of fsspec."""
-    loaded = sys.modules.get("fsspec")  # whoever has one has imported it
-    return loaded is not None and isinstance(filesystem, loaded.AbstractFileSystem)
+    return is_of_library(filesystem, "fsspec", "AbstractFileSystem")
 
 
 def _resolve(url: str) -> tuple[FileSystem, str]:
@@ -121,16 +146,18 @@ def _resolve(url: str) -> tuple[FileSystem, str]:
 
         if is_installed():
             return file_system(url)
-    url = re.sub(r"^s3[an]://", "s3://", url)
+    if store_kind(url) == "s3":
+        url = f"s3://{url.partition('://')[2]}"
     key = ""
     if url.startswith("s3://") and not {"?", "@"} & set(url):
         # pyarrow would take `%20` in a key for a space, and refuse a space.
         bucket, slash, key = url.removeprefix("s3://").partition("/")
         url, key = f"s3://{bucket}", slash + key
     try:
-        filesystem, path = pafs.FileSystem.from_uri(url)
+        with redacting():
+            filesystem, path = pafs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, NotImplementedError) as error:
-        return _resolve_by_fsspec(url + key, str(error))
+        return _resolve_by_fsspec(url + key, words_of(error))
     except OSError as error:
         if _NO_JAVA.search(str(error)) is None:
             raise
@@ -149,7 +176,7 @@ def _resolve_by_fsspec(url: str, problem: str) -> tuple[FileSystem, str]:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise InvalidArgument(
-            f'pyarrow cannot open "{shown}": {without_secrets(problem)}',
+            f'pyarrow cannot open "{shown}": {problem}',
             remedy=_SFTP_REMEDY
             if is_sftp
             else "Install fsspec, and its package for this kind of store.",
@@ -158,10 +185,19 @@ def _resolve_by_fsspec(url: str, problem: str) -> tuple[FileSystem, str]:
         filesystem, path = url_to_fs(url)
     except (ImportError, ValueError) as error:
         raise InvalidArgument(
-            f'neither pyarrow nor fsspec can open "{shown}": {without_secrets(str(error))}',
+            f'neither pyarrow nor fsspec can open "{shown}": {words_of(error)}',
             remedy=_SFTP_REMEDY
             if is_sftp and isinstance(error, ImportError)
             else "Check its beginning, or install fsspec's package for this kind of store.",
+        ) from error
+    except OSError as error:
+        redact(error)
+        raise
+    except Exception as error:  # of the library that makes the connection
+        raise StoreProblem(
+            f"the store cannot be opened: {words_of(error)}",
+            path=shown,
+            remedy="Check the URL, the network and the credentials.",
         ) from error
     return filesystem, path
 

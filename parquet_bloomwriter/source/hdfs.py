@@ -32,11 +32,13 @@ from parquet_bloomwriter.errors import (
     InvalidArgument,
     StoreProblem,
     UnsupportedFile,
+    redacting,
 )
 from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
 from parquet_bloomwriter.source.filesystems import is_hdfs
 from parquet_bloomwriter.source.identity import is_settled
 from parquet_bloomwriter.source.stream import as_arrow_file
+from parquet_bloomwriter.text import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -281,7 +283,8 @@ def naming(name: str) -> Iterator[None]:
         StoreProblem: For all else.
     """
     try:
-        yield
+        with redacting():
+            yield
     except (BloomwriterError, MemoryError):
         raise
     except FileNotFoundError as error:
@@ -303,7 +306,7 @@ def naming(name: str) -> Iterator[None]:
 
 def words_of(error: BaseException) -> str:
     """Return what a name node says, in one line, without the stack of Java."""
-    text = _RPC_ERROR.sub("", _JAVA_STACK.sub("", str(error)))
+    text = _RPC_ERROR.sub("", _JAVA_STACK.sub("", redacted(str(error))))
     return " ".join(text.split())[:_MAX_WORDS] or type(error).__name__
 
 

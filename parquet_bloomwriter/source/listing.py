@@ -1,8 +1,8 @@
 """The Parquet files that paths name: files, folders and patterns, on any file system.
 
-Folders are searched through, and names that begin with `.` or `_` are left out, as readers of
-datasets do. A name that is not there is taken for a file: opening it says so. Patterns on local
-paths are those of the module `glob`; on stores, with slashes between names:
+Folders are searched through; `folders` has the rule for which files count. A name that is not there
+is taken for a file: opening it says so. Patterns match whatever has such a name. On local paths
+they are those of the module `glob`; on stores, with slashes between names:
 
     *, ?, [ab], [!ab]    within one name, and not a leading dot
     **                   any folders, none included, but for those with a leading dot
@@ -13,12 +13,13 @@ last of them, and no longer: a list of locations may be kept for hours, while fi
 anew.
 """
 
-# ruff: noqa: PTH112, PTH113, PTH118, PTH207  paths stay spelled as they were given
+# ruff: noqa: PTH112, PTH113, PTH207  paths stay spelled as they were given
 from __future__ import annotations
 
 import glob
 import os
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -27,10 +28,22 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from parquet_bloomwriter.errors import InvalidArgument, NoFileMatches
 from parquet_bloomwriter.source.filesystems import ResolvedPath, is_fsspec, locate
+from parquet_bloomwriter.source.folders import (
+    Leftovers,
+    Why,
+    by_magic,
+    is_dead,
+    is_parquet,
+    passed_over_text,
+    sort_out,
+    walk,
+    why_not_by_magic,
+)
 from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.text import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.metadata import Footer
@@ -40,23 +53,78 @@ if TYPE_CHECKING:
     Listed = tuple[str, Any]
     """A path, and what a listing says of the file."""
 
-SUFFIXES = (".parquet", ".parq", ".pq")
-HIDDEN = (".", "_")
 
-
-def find_local(given: str) -> list[str]:
+def find_local(given: str, leftovers: Leftovers | None = None) -> list[str]:
     """Find the files that a local path names: a file, a folder, or a pattern.
+
+    Args:
+        given: The path.
+        leftovers: Takes what is passed over in a folder.
 
     Raises:
         InvalidArgument: If there are none in the folder, or none matches.
         OSError: If a folder cannot be listed.
     """
     if os.path.isdir(given):
-        return sorted(_walk(given)) or none_in(given)
+        left = Leftovers() if leftovers is None else leftovers
+        found = (
+            one.entry.path
+            for one in walk(given, left)
+            if one.is_sure or is_parquet(one.entry.path, left)
+        )
+        return sorted(found) or none_in(given, left)
     if is_pattern(given):
-        matching = sorted(glob.glob(given, recursive=True))
-        return [path for path in matching if os.path.isfile(path)] or none_matches(given)
+        files = (path for path in _matching(given) if os.path.isfile(path))
+        return sorted(files) or none_matches(given)
     return [given]
+
+
+def _matching(pattern: str) -> Iterable[str]:
+    """Return what a local pattern matches: files, and maybe folders.
+
+    Under `**`, the module `glob` would follow links in circles, and links multiply.
+    """
+    folder, patterns = split_pattern(pattern)
+    if "**" not in patterns or not {"", ".", ".."}.isdisjoint(patterns):
+        return glob.glob(pattern, recursive=True)
+    start = f"{folder}/" if folder or pattern.startswith("/") else ""
+    if not os.path.isdir(start or os.curdir):
+        return ()
+    is_open = any(one.startswith(".") for one in patterns)
+    below = walk(
+        start or os.curdir,
+        Leftovers(),
+        hides=lambda entry, is_folder: is_folder and entry.name.startswith(".") and not is_open,
+    )
+    return (start + one.inner for one in below if matches(patterns, one.inner.split("/")))
+
+
+def find_in_folder(given: StrPath, filesystem: object = None) -> list[tuple[str, int | None]]:
+    """Find the files in a folder, of which rows are to be read; links that lead nowhere have none.
+
+    Args:
+        given: A path, of whatever there is.
+        filesystem: As for `find_sources`.
+
+    Returns:
+        The paths of the files below the folder, and their sizes in bytes as far as they are known;
+        none if there are none, or if the path names no folder.
+
+    Raises:
+        OSError: If the folder cannot be listed.
+    """
+    place, left = locate(given, filesystem), Leftovers()
+    if place.filesystem is None:
+        if not os.path.isdir(place.path):
+            return []
+        return sorted(
+            (one.inner, None)
+            for one in walk(place.path, left)
+            if (one.is_sure or is_parquet(one.entry.path, left)) and not is_dead(one)
+        )
+    if _stat(place)[0] != "directory":
+        return []
+    return [(inner_path(path, place.path), size_in(info)) for path, info in _members(place, left)]
 
 
 def is_pattern(given: str) -> bool:
@@ -64,25 +132,12 @@ def is_pattern(given: str) -> bool:
     return glob.has_magic(given) and not os.path.lexists(given)
 
 
-def is_listed(names: Sequence[str]) -> bool:
-    """Whether a file belongs to the folder that is searched.
-
-    Args:
-        names: Its path relative to that folder, name by name.
-    """
-    return has_suffix(names[-1]) and not any(name.startswith(HIDDEN) for name in names)
-
-
-def has_suffix(name: str) -> bool:
-    """Whether a name ends as those of Parquet files do, in whatever case."""
-    return name.lower().endswith(SUFFIXES)
-
-
-def none_in(folder: str) -> NoReturn:
-    """Raise the error for a folder without files."""
+def none_in(folder: str, leftovers: Leftovers | None = None) -> NoReturn:
+    """Raise the error for a folder without files, which says what was passed over in it."""
+    note = "" if leftovers is None else passed_over_text(leftovers.groups())
     raise InvalidArgument(
-        f'there are no Parquet files in the folder "{folder}"',
-        remedy="Their names end in .parquet, .parq or .pq; or name the files.",
+        f'there are no Parquet files in the folder "{folder}"' + (f"; {note}" if note else ""),
+        remedy="Name another folder, or the files.",
     )
 
 
@@ -94,18 +149,6 @@ def none_matches(pattern: str) -> NoReturn:
         below = "/".join(filter(None, [folder, "**", name]))
         remedy = f'To look into the folders below, write "{below}".'
     raise NoFileMatches(f'no file matches "{pattern}"', remedy=remedy)
-
-
-def _walk(folder: str) -> Iterator[str]:
-    for parent, folders, names in os.walk(folder, onerror=_raise):
-        folders[:] = [name for name in folders if not name.startswith(HIDDEN)]
-        for name in names:
-            if has_suffix(name) and not name.startswith(HIDDEN):
-                yield os.path.join(parent, name)
-
-
-def _raise(error: OSError) -> None:
-    raise error
 
 
 def split_pattern(pattern: str) -> tuple[str, list[str]]:
@@ -140,7 +183,7 @@ _TRUSTED_S = 30.0
 """Seconds for which a listing is trusted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Location:
     """Where a file is. Equal locations lead to the same file."""
 
@@ -153,17 +196,20 @@ class Location:
     name: str = field(default="", compare=False)
     """Its name in messages; "" stands for the path."""
 
-    inner: str = field(default="", compare=False, repr=False)
+    inner: str = field(default="", compare=False)
     """Its path within the folder that was named; "" if the file was, or a pattern."""
 
-    found: Any = field(default=None, compare=False, repr=False)
+    found: Any = field(default=None, compare=False)
     """What a listing said of it, which saves asking again for some seconds."""
 
-    found_at: float = field(default=0.0, compare=False, repr=False)
+    found_at: float = field(default=0.0, compare=False)
     """When the listing was made, seconds since 1970 UTC."""
 
     def __str__(self) -> str:
         return self.name or self.path
+
+    def __repr__(self) -> str:
+        return f"Location({redacted(str(self))!r})"
 
     def open(self) -> AbstractContextManager[Source]:
         """Open the file for reading.
@@ -190,32 +236,37 @@ _THREADS = 16
 
 
 def find_sources(
-    given: StrPath | Location | Iterable[StrPath | Location], *, filesystem: object = None
+    given: StrPath | Location | Iterable[StrPath | Location],
+    *,
+    filesystem: object = None,
+    leftovers: Leftovers | None = None,
 ) -> list[Location]:
     """Find the files that paths name, each once, in the order of the paths.
 
-    Folders are searched through for Parquet files; names that begin with `.` or `_` are left out.
-    A name that is not there is taken for a file: opening it says so.
+    Folders are searched through for Parquet files, by the rule of `folders`. A name that is not
+    there is taken for a file: opening it says so.
 
     Args:
         given: Paths or URLs of files and folders, and glob patterns; one or many.
         filesystem: What the paths are relative to: a file system of pyarrow or fsspec, or the URL
             of a folder on one.
+        leftovers: Takes what is passed over in folders.
 
     Raises:
         InvalidArgument: If a folder or pattern matches nothing, or a URL cannot be opened here.
         OSError: If a folder cannot be listed.
     """
+    left = Leftovers() if leftovers is None else leftovers
     several = [given] if isinstance(given, str | os.PathLike | Location) else list(given)
     # In this thread: fsspec makes another file system, unequal to the first, for each thread.
     places = [one if isinstance(one, Location) else locate(one, filesystem) for one in several]
     if len(places) == 1:
-        return _expand(places[0])
+        return _expand(places[0], left)
     if sum(isinstance(one, ResolvedPath) and one.filesystem is not None for one in places) > 1:
         with ThreadPoolExecutor(min(_THREADS, len(places))) as pool:
-            groups = list(pool.map(_expand, places))
+            groups = list(pool.map(lambda place: _expand(place, left), places))
     else:
-        groups = [_expand(one) for one in places]
+        groups = [_expand(one, left) for one in places]
     once: dict[Location, Location] = {}
     for group in groups:
         for location in group:
@@ -223,18 +274,18 @@ def find_sources(
     return list(once.values())
 
 
-def _expand(place: ResolvedPath | Location) -> list[Location]:
+def _expand(place: ResolvedPath | Location, leftovers: Leftovers) -> list[Location]:
     if isinstance(place, Location):
         return [place]
     now = time.time()
     if place.filesystem is None:
-        paths = find_local(place.path)
+        paths = find_local(place.path, leftovers)
         inner = _inner(place, is_folder=os.path.isdir(place.path))
         if place.name == place.path:
             return [Location(path=path, inner=inner(path)) for path in paths]
         found: list[Listed] = [(path, None) for path in paths]
     else:
-        found = _find_remote(place)
+        found = _find_remote(place, leftovers)
         is_folder = not has_magic(place.path) and [place.path] != [path for path, _ in found]
         inner = _inner(place, is_folder=is_folder)
     spell = _speller(place)
@@ -253,47 +304,88 @@ def _expand(place: ResolvedPath | Location) -> list[Location]:
 
 def _inner(place: ResolvedPath, *, is_folder: bool) -> Callable[[str], str]:
     """Return what gives a file's path within the folder that was named; "" if none was."""
-    return lambda path: "/".join(_names(path, place.path)) if is_folder else ""
+    return lambda path: inner_path(path, place.path) if is_folder else ""
 
 
-def _find_remote(place: ResolvedPath) -> list[Listed]:
-    from parquet_bloomwriter.source.remote import naming_permissions
+def _find_remote(place: ResolvedPath, leftovers: Leftovers) -> list[Listed]:
+    from parquet_bloomwriter.source.remote import asking_fsspec, naming_permissions
 
-    with naming_permissions(place.name):
-        return _list_remote(place)
+    asking = asking_fsspec if is_fsspec(place.filesystem) else naming_permissions
+    with asking(place.name):
+        return _list_remote(place, leftovers)
 
 
-def _list_remote(place: ResolvedPath) -> list[Listed]:
-    from parquet_bloomwriter.source.remote import (
-        list_arrow,
-        list_fsspec,
-        stat_arrow,
-        stat_fsspec,
-    )
-
-    stat, list_files = (
-        (stat_fsspec, list_fsspec) if is_fsspec(place.filesystem) else (stat_arrow, list_arrow)
-    )
-    kind, info = stat(place.filesystem, place.path)
+def _list_remote(place: ResolvedPath, leftovers: Leftovers) -> list[Listed]:
+    kind, info = _stat(place)
     if kind == "directory":
-        files = list_files(place.filesystem, place.path, None)
-        found = [one for one in files if is_listed(_names(one[0], place.path))]
-        return sorted(found, key=_path) or none_in(place.name)
+        return _members(place, leftovers) or none_in(place.name, leftovers)
     if kind == "file" or not has_magic(place.path):
         return [(place.path, info)]
     folder, patterns = split_pattern(place.path)
-    files = list_files(place.filesystem, folder, None if "**" in patterns else len(patterns))
-    found = [one for one in files if matches(patterns, _names(one[0], folder))]
+    files = _list_files(place, folder, None if "**" in patterns else len(patterns))
+    found = [one for one in files if matches(patterns, inner_path(one[0], folder).split("/"))]
     return sorted(found, key=_path) or none_matches(place.name)
+
+
+def _stat(place: ResolvedPath) -> tuple[str, Any]:
+    """Return "file", "directory" or "nothing", and what the store says of it."""
+    from parquet_bloomwriter.source.remote import stat_arrow, stat_fsspec
+
+    stat = stat_fsspec if is_fsspec(place.filesystem) else stat_arrow
+    return stat(place.filesystem, place.path)
+
+
+def _list_files(place: ResolvedPath, folder: str, depth: int | None) -> list[Listed]:
+    from parquet_bloomwriter.source.remote import list_arrow, list_fsspec
+
+    list_files = list_fsspec if is_fsspec(place.filesystem) else list_arrow
+    return list_files(place.filesystem, folder, depth)
+
+
+def _members(place: ResolvedPath, leftovers: Leftovers) -> list[Listed]:
+    """Return the files of a folder that count, in the order of their paths."""
+    spell_path = _speller(place)
+
+    def spell(one: Listed) -> str:
+        return spell_path(one[0])
+
+    def why_not(one: Listed) -> Why | None:
+        size = size_in(one[1])
+        if not size:
+            return None if size is None else Why.EMPTY
+        at = Location(
+            path=one[0],
+            filesystem=place.filesystem,
+            name=spell(one),
+            found=one[1],
+            found_at=time.time(),
+        )
+        with at.open() as source:
+            return why_not_by_magic(size, source.read_at)
+
+    sure, doubtful = sort_out(
+        _list_files(place, place.path, None),
+        inner=lambda one: inner_path(one[0], place.path),
+        spell=spell,
+        leftovers=leftovers,
+    )
+    sure += by_magic(doubtful, why_not=why_not, spell=spell, leftovers=leftovers)
+    return sorted(sure, key=_path)
+
+
+def size_in(found: object) -> int | None:
+    """Return the bytes of a file by what a listing says of it; None if it does not say."""
+    size = found.get("size") if isinstance(found, Mapping) else getattr(found, "size", None)
+    return None if size is None else int(size)
 
 
 def _path(found: Listed) -> str:
     return found[0]
 
 
-def _names(path: str, folder: str) -> list[str]:
-    """Return the path relative to a folder that it lies in, name by name."""
-    return path.lstrip("/").removeprefix(folder.strip("/")).lstrip("/").split("/")
+def inner_path(path: str, folder: str) -> str:
+    """Return the path relative to a folder that it lies in."""
+    return path.lstrip("/").removeprefix(folder.strip("/")).lstrip("/")
 
 
 def _speller(place: ResolvedPath) -> Callable[[str], str]:

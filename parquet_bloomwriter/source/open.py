@@ -7,12 +7,11 @@ there can be. What reads stores and streams is imported when one is met.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from parquet_bloomwriter.arguments import is_frame, remedy_for
+from parquet_bloomwriter.arguments import is_frame, is_of_library, remedy_for
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument, NotParquet
 from parquet_bloomwriter.source.base import RangeReader, not_found
 from parquet_bloomwriter.source.filesystems import is_url, locate
@@ -69,7 +68,7 @@ def open_for_reading(source: Input, *, filesystem: object = None) -> AbstractCon
         )
     if isinstance(source, Location):
         return source.open()
-    if _is(source, "fsspec.core", "OpenFile"):
+    if is_of_library(source, "fsspec", "OpenFile"):
         return _open_file_of_fsspec(source)
     return nullcontext(_wrapped(source))
 
@@ -81,7 +80,7 @@ def _wrapped(source: Any) -> Source:  # noqa: ANN401  of any library
 
     if is_buffer(source):
         return BufferSource(source)
-    if _is(source, "pyarrow", "NativeFile"):
+    if is_of_library(source, "pyarrow", "NativeFile"):
         from parquet_bloomwriter.source.remote import ArrowSource
 
         return ArrowSource(source, name=None)
@@ -113,13 +112,8 @@ def listed(given: object) -> list[Any] | None:
 
 def is_buffer(source: object) -> bool:
     """Whether something is bytes in memory."""
-    return isinstance(source, bytes | bytearray | memoryview) or _is(source, "pyarrow", "Buffer")
-
-
-def _is(source: object, module: str, name: str) -> bool:
-    """Whether an object is of a class whose module was imported; it is not imported for that."""
-    loaded = sys.modules.get(module)
-    return loaded is not None and isinstance(source, getattr(loaded, name))
+    is_bytes = isinstance(source, bytes | bytearray | memoryview)
+    return is_bytes or is_of_library(source, "pyarrow", "Buffer")
 
 
 @contextmanager

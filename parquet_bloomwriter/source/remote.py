@@ -20,7 +20,14 @@ from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from parquet_bloomwriter.errors import FileProblem, InvalidArgument, UnsupportedFile
+from parquet_bloomwriter.errors import (
+    BloomwriterError,
+    FileProblem,
+    InvalidArgument,
+    StoreProblem,
+    UnsupportedFile,
+    redacting,
+)
 from parquet_bloomwriter.source.base import (
     REMOTE_BYTES,
     FileSystemKey,
@@ -30,6 +37,7 @@ from parquet_bloomwriter.source.base import (
 )
 from parquet_bloomwriter.source.identity import is_settled
 from parquet_bloomwriter.source.stream import as_arrow_file
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -43,6 +51,8 @@ if TYPE_CHECKING:
 _THREADS = 16
 """Requests at the same time for one file."""
 
+_MOST_AT_ONCE = 64 * 1024 * 1024
+"""Bytes of one request: pyarrow takes memory for all of them before the store has sent any."""
 
 _DENIED = re.compile(r"AWS Error ACCESS_DENIED during (\w+) operation")
 _PERMISSIONS = {
@@ -56,9 +66,13 @@ _PERMISSIONS = {
 
 @contextmanager
 def naming_permissions(name: str | None) -> Iterator[None]:
-    """Let an error say which permission is missing, where a request to S3 is forbidden."""
+    """Let an error say which permission is missing, where a request to S3 is forbidden.
+
+    Secrets are left out of every error.
+    """
     try:
-        yield
+        with redacting():
+            yield
     except OSError as error:
         denied = _DENIED.search(str(error))
         if denied is None:
@@ -105,7 +119,7 @@ class ArrowSource(RangeReader):
 
     def _fetch(self, start: int, stop: int) -> bytes:
         with naming_permissions(self.name):
-            data: bytes = self._file.read_at(stop - start, start)
+            data: bytes = self._file.read_at(min(stop - start, _MOST_AT_ONCE), start)
         return data
 
     def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
@@ -145,7 +159,7 @@ def open_arrow(
         raise UnsupportedFile("this is a directory", path=name, remedy="Name a file in it.")
     with naming_permissions(name):
         opened = filesystem.open_input_file(path)
-    with opened as file:
+    with redacting(), opened as file:
         try:
             yield ArrowSource(file, name=name, identity=_arrow_identity(filesystem, path, found))
         except FileProblem as error:
@@ -198,6 +212,25 @@ def list_arrow(
     return [(info.path, ObjectInfo(info.size, info.mtime_ns)) for info in files]
 
 
+@contextmanager
+def asking_fsspec(name: str | None) -> Iterator[None]:
+    """Let errors of fsspec's packages name the file, and leave secrets out of them.
+
+    Raises:
+        OSError: Those of the operating system, and those for missing files and rights.
+        StoreProblem: For all else, such as errors of the packages' own libraries.
+    """
+    try:
+        with redacting():
+            yield
+    except (BloomwriterError, MemoryError):
+        raise
+    except OSError:
+        raise
+    except Exception as error:
+        raise StoreProblem(f"the store does not answer: {words_of(error)}", path=name) from error
+
+
 TAGS = ("ETag", "etag", "md5Hash", "generation")
 """Keys under which file systems of fsspec say what is different for every version."""
 
@@ -224,13 +257,13 @@ class FsspecSource(RangeReader):
         self._turn = nullcontext() if filesystem.async_impl else Lock()
 
     def _fetch(self, start: int, stop: int) -> bytes:
-        with self._turn:
+        with self._turn, asking_fsspec(self.name):
             return bytes(self._filesystem.cat_file(self._path, start=start, end=stop))
 
     def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
         starts = [start for start, _ in ranges]
         stops = [stop for _, stop in ranges]
-        with self._turn:
+        with self._turn, asking_fsspec(self.name):
             return list(
                 map(
                     bytes,
@@ -268,7 +301,8 @@ def open_fsspec(
         )
     kind = "file"
     if found is None:
-        kind, found = stat_fsspec(filesystem, path)
+        with asking_fsspec(name):
+            kind, found = stat_fsspec(filesystem, path)
     if found is None:
         raise not_found(name)
     if kind == "directory":

@@ -14,8 +14,9 @@ lookups in it are in `parquet_bloomwriter.index`, which knows nothing of Spark.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.lazy_names import importer
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.spark.engine import SparkEngine
@@ -25,22 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = ["BFIndexConfig", "Hyperspace", "JobLine", "SparkEngine", "bloomify_table"]
 
-_HOMES = {
-    "BFIndexConfig": "hyperspace",
-    "Hyperspace": "hyperspace",
-    "JobLine": "progress",
-    "SparkEngine": "engine",
-    "bloomify_table": "table.bloomify_table",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name when it is first used."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = importer(
+    __name__,
+    {
+        "BFIndexConfig": "hyperspace",
+        "Hyperspace": "hyperspace",
+        "JobLine": "progress",
+        "SparkEngine": "engine",
+        "bloomify_table": "table.bloomify_table",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -189,9 +189,13 @@ class Hyperspace:
             name: Name of the index.
             mode: "full" builds the index anew. "incremental" adds appended files. "quick" adds
                 appended files without changing the filter of all values.
-            table: Folder of the table.
+            table: Folder of the table. Needed if the session does not know the table: an index in
+                a folder of its own names its table, but that name is not followed.
+
+        Raises:
+            InvalidArgument: If only the index names the table.
         """
-        found = self._find(name, table)
+        found = self._find_with_table(name, table)
         files = list_table(self.spark, found.table)
         with JobLine(f"refreshing {name}") as line:
             return api.refresh(
@@ -239,7 +243,7 @@ class Hyperspace:
         The rows also have the numbers of files that were appended or deleted since the last
         refresh.
         """
-        found = self._find(name, table)
+        found = self._find_with_table(name, table)
         files = list_table(self.spark, found.table)
         info = api.index(found.table, name=name, home=found.home, files=files)
         return frame_of_details(self.spark, info)
@@ -354,6 +358,10 @@ class Hyperspace:
     def _find(self, name: str, table: StrPath | None) -> FoundIndex:
         use_settings_of(self.spark)
         return self._known.find(name, _root(table))
+
+    def _find_with_table(self, name: str, table: StrPath | None) -> FoundIndex:
+        use_settings_of(self.spark)
+        return self._known.find_with_table(name, _root(table))
 
     def _engine(self) -> Any:  # noqa: ANN401  SparkEngine
         from parquet_bloomwriter.spark.engine import SparkEngine

@@ -23,6 +23,7 @@ from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument, NotParquet
 from parquet_bloomwriter.source import hdfs
 from parquet_bloomwriter.source.filesystems import is_hdfs
+from parquet_bloomwriter.source.folders import by_magic, sort_out, why_not_by_magic
 from parquet_bloomwriter.stores import conditional
 from parquet_bloomwriter.stores.cloud_settings import connection_of
 from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional, split_url
@@ -34,10 +35,11 @@ from parquet_bloomwriter.stores.s3.source import open_object
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import TypeAlias
 
     from parquet_bloomwriter.source.base import Source
+    from parquet_bloomwriter.source.folders import Candidates, Leftovers, Why
     from parquet_bloomwriter.stores.cloud_settings import AzureConnection, GoogleConnection
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
     from parquet_bloomwriter.stores.whole import FileState
@@ -136,6 +138,36 @@ def open_source(url: str) -> Iterator[Source]:
         raise
 
 
+def candidates_in(bucket: Bucket, prefix: str, leftovers: Leftovers) -> Candidates[Listed]:
+    """List the objects below a prefix that count by their names, and those that might.
+
+    Args:
+        bucket: Where they are.
+        prefix: What keys begin with: empty, or with a slash at its end.
+        leftovers: Takes what is passed over.
+
+    Raises:
+        StoreProblem: If the store refuses or does not answer.
+    """
+    return sort_out(
+        bucket.objects(prefix),
+        inner=lambda one: one.key.removeprefix(prefix),
+        spell=lambda one: bucket.spell(one.key),
+        leftovers=leftovers,
+    )
+
+
+def parquet_among(bucket: Bucket, doubtful: Sequence[Listed], leftovers: Leftovers) -> list[Listed]:
+    """Return the objects that are Parquet by their last or first bytes."""
+
+    def why_not(one: Listed) -> Why | None:
+        return why_not_by_magic(one.size, lambda start, stop: bucket.read(one.key, start, stop)[0])
+
+    return by_magic(
+        doubtful, why_not=why_not, spell=lambda one: bucket.spell(one.key), leftovers=leftovers
+    )
+
+
 def is_forbidden(error: BaseException) -> bool:
     """Whether an error says that a store forbids a request."""
     is_denied = isinstance(error.__cause__, PermissionError)
@@ -192,7 +224,7 @@ class StoreBucket:
             if key.startswith(prefix):
                 yield Listed(key, size, _quoted(etag), changed_ms * _NS_PER_MS)
 
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether any key begins so, and ends with `suffix`; the prefix is a name or a folder."""
         if not prefix:
             return any(one.key.endswith(suffix) for one in self.store.listed(""))

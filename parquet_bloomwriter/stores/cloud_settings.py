@@ -25,6 +25,7 @@ import urllib.parse
 import urllib.request
 from dataclasses import dataclass, field
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument, StoreProblem
@@ -146,9 +147,17 @@ def connection_of(base: str) -> AzureConnection | GoogleConnection | None:
     return None if _installed is None else _installed(base)
 
 
-@cache
+_making = Lock()
+
+
 def _as_file(text: str) -> Any:  # noqa: ANN401  a file object of `tempfile`
     """Return a file that only this user can read, which goes with the process."""
+    with _making:  # Of two threads that make it, the cache keeps one file; the other is removed.
+        return _file(text)
+
+
+@cache
+def _file(text: str) -> Any:  # noqa: ANN401  as above
     file = tempfile.NamedTemporaryFile("w", prefix="bloomify-", suffix=".json")  # noqa: SIM115  kept
     file.write(text)
     file.flush()

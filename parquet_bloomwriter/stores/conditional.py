@@ -36,9 +36,11 @@ from parquet_bloomwriter.errors import (
     StoreProblem,
     UnsupportedFile,
 )
+from parquet_bloomwriter.source.filesystems import SCHEMES
 from parquet_bloomwriter.stores.cloud_settings import connection_of
 from parquet_bloomwriter.stores.reader import ObjectReader
 from parquet_bloomwriter.stores.whole import FileState, FolderFile, WholeStore
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     import mmap
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
 ATTEMPT = "bloomify_attempt"
 """Key of the metadata that holds the id of the attempt. Azure takes names of C# only: no hyphen."""
 
-_GOOGLE = ("gs", "gcs")
+_GOOGLE = SCHEMES["gs"]
 _AZURE = ("abfs", "abfss", "az", "azure", "adl")
 _ENDPOINTS = ("GOOGLE_BASE_URL", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 _MOST_PUT = 5000 * 1024**2
@@ -67,7 +69,6 @@ _BLOB_HOST = re.compile(r"([a-z0-9]+)\.(?:blob|dfs)\.", re.IGNORECASE)
 _MS_PER_S, _NS_PER_MS = 1000, 1_000_000
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
 _FORBIDDEN = re.compile(r"status code: 40[13]")
-_PARAMETERS = re.compile(r"\?\S*")
 _SIGNATURE = re.compile(r"\?(?:.*&)?(?:sig|x-goog-signature)=", re.IGNORECASE)
 _NEW = {"Content-Type": "application/vnd.apache.parquet"}
 _MAX_WORDS = 300
@@ -345,7 +346,7 @@ class ConditionalStore(WholeStore):
         del folder
         return ""
 
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is such an object, or any below a prefix that ends with a slash."""
         if prefix.endswith("/"):
             return any(key.endswith(suffix) for key, _ in self.objects(prefix.rstrip("/")))
@@ -642,5 +643,4 @@ def _pauses() -> Iterator[float]:
 
 def _words(error: BaseException | None) -> str:
     """Return what an error of obstore's says, in one line, without its dump and without secrets."""
-    text = " ".join(str(error).split("\n\nDebug source")[0].split())
-    return _PARAMETERS.sub("", text)[:_MAX_WORDS] or type(error).__name__
+    return words_of(error).split(" Debug source")[0][:_MAX_WORDS]

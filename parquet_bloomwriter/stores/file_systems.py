@@ -35,12 +35,14 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     StoreProblem,
     VerificationFailed,
+    redacting,
 )
 from parquet_bloomwriter.source.filesystems import is_fsspec, without_secrets
 from parquet_bloomwriter.source.listing import Location
 from parquet_bloomwriter.source.remote import TAGS, TIMES, stat_arrow, stat_fsspec
 from parquet_bloomwriter.stores.conditional import place_of_https
 from parquet_bloomwriter.stores.whole import FileState, FolderFile, WholeStore
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -135,7 +137,7 @@ class FileSystemStore(WholeStore):
     def _opened(self, path: str) -> AbstractContextManager[Source]:
         return Location(path=path, filesystem=self._fs, name=self.spell(path)).open()
 
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is such a file, or a folder, if the path ends with a slash."""
         self.traffic.add("list")
         path = prefix.rstrip("/")
@@ -219,7 +221,7 @@ class FileSystemStore(WholeStore):
         except Exception:  # noqa: BLE001, S110  nothing is known then
             pass
         raise OutcomeUnknown(
-            f"the new file could not be written: {_words(error)}",
+            f"the new file could not be written: {words_of(error)}",
             path=self.spell(path),
             remedy="What is under that name may be incomplete: look at it, and remove it.",
         ) from error
@@ -297,7 +299,8 @@ class FileSystemStore(WholeStore):
     def named(self, path: str) -> Iterator[None]:
         """Turn whatever a file system raises into errors that name the file."""
         try:
-            yield
+            with redacting():
+                yield
         except (BloomwriterError, FileExistsError, MemoryError):
             raise
         except FileNotFoundError as error:
@@ -306,7 +309,7 @@ class FileSystemStore(WholeStore):
             ) from error
         except PermissionError as error:
             raise StoreProblem(
-                f"{self.kind} forbids it: {_words(error)}",
+                f"{self.kind} forbids it: {words_of(error)}",
                 path=self.spell(path),
                 remedy="Check the rights to the file, and to its folder.",
             ) from error
@@ -314,7 +317,7 @@ class FileSystemStore(WholeStore):
             raise StoreProblem(f"{self.kind} cannot do it", path=self.spell(path)) from error
         except Exception as error:
             raise StoreProblem(
-                f"{self.kind} does not do it: {_words(error)}", path=self.spell(path)
+                f"{self.kind} does not do it: {words_of(error)}", path=self.spell(path)
             ) from error
 
 
@@ -407,10 +410,10 @@ class NewNameStore(FileSystemStore):
             if (None if found is None else found.token) != (replaces and replaces.token):
                 raise self.changed(path) from error
             raise StoreProblem(
-                f"{self.kind} did not rename the new file: {_words(error)}", path=self.spell(path)
+                f"{self.kind} did not rename the new file: {words_of(error)}", path=self.spell(path)
             ) from error
         raise OutcomeUnknown(
-            f"the store did not answer: {_words(error)}",
+            f"the store did not answer: {words_of(error)}",
             path=self.spell(path),
             remedy="Look whether the new version is there; if not, remove "
             f"{self.spell(temporary)}, and run the command again.",
@@ -697,8 +700,3 @@ def _changed_ms(found: Any) -> int:  # noqa: ANN401  as the file system says it
 
 def _unseen(data: LocalFile) -> FileState:
     return FileState(size=data.size, token=None)
-
-
-def _words(error: BaseException | None) -> str:
-    text = without_secrets(" ".join(str(error).split()))
-    return text or type(error).__name__

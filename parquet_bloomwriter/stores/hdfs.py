@@ -187,7 +187,7 @@ class HdfsStore(NewNameStore):
         except FileNotFoundError:
             return []
 
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is such a file, or a folder with anything in it."""
         if not prefix.endswith("/"):
             return self._exists(prefix)

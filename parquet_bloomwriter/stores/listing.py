@@ -1,26 +1,28 @@
 """The Parquet files that a URL names: an object, all below a prefix, or what a pattern matches.
 
-What counts as a file of a folder, and what a pattern matches, is as in `source.listing`. Objects on
+What counts as a file of a folder is as in `source.folders`, what a pattern matches is as in
+`source.listing`. Objects on
 S3 are listed with the credentials by which they are written; other stores by their own file system.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from glob import has_magic
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.filesystems import locate, without_secrets
+from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import (
     find_sources,
-    is_listed,
     matches,
     none_in,
     none_matches,
+    size_in,
     split_pattern,
 )
+from parquet_bloomwriter.stores.buckets import candidates_in, parquet_among
 from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.urls import ObjectPath, is_s3, parse_url
 
@@ -45,17 +47,22 @@ class RemoteFile:
     """Whether it was found below a prefix or by a pattern, and not named itself."""
 
 
-def find_remote(url: str) -> list[RemoteFile]:
+def find_remote(url: str, leftovers: Leftovers | None = None) -> list[RemoteFile]:
     """Find the files that a URL names, in the order of their names.
 
     A name that is not there is taken for a file: opening it says so.
+
+    Args:
+        url: Of a file, a folder or a pattern.
+        leftovers: Takes what is passed over in a folder.
 
     Raises:
         InvalidArgument: If nothing is below the prefix, or nothing matches the pattern.
         OSError, FileProblem: If the store cannot be listed.
     """
+    leftovers = Leftovers() if leftovers is None else leftovers
     if is_s3(url):
-        return _find_objects(url)
+        return _find_objects(url, leftovers)
     # Imported here: commands on local files need none of it.
     from parquet_bloomwriter.stores.conditional import is_conditional
     from parquet_bloomwriter.stores.open import check_url, find_conditional, reaching
@@ -63,29 +70,23 @@ def find_remote(url: str) -> list[RemoteFile]:
     if is_conditional(url):
         return [
             RemoteFile(found.url, found.size, found.inner, is_found=found.is_found)
-            for found in find_conditional(url)
+            for found in find_conditional(url, leftovers)
         ]
     check_url(url)
     with reaching(url):
         folder = locate(url).path
-        places = find_sources(url)
+        places = find_sources(url, leftovers=leftovers)
     if url.endswith("/") and all(place.path == folder for place in places):
-        none_in(url)
+        none_in(url, leftovers)
     return [
         RemoteFile(
             url=url if place.path == folder else _spelled(url, folder, place.path),
-            size=_size_of(place.found),
+            size=size_in(place.found) or 0,
             is_found=place.path != folder,
             inner=place.inner or place.path.rpartition("/")[2],
         )
         for place in places
     ]
-
-
-def _size_of(found: object) -> int:
-    """Return the size that a listing has shown; 0 if it has shown none."""
-    size = found.get("size") if isinstance(found, Mapping) else getattr(found, "size", None)
-    return int(size or 0)
 
 
 def _spelled(given: str, folder: str, found: str) -> str:
@@ -120,7 +121,7 @@ def _spelled(given: str, folder: str, found: str) -> str:
     return "::".join(links)
 
 
-def _find_objects(url: str) -> list[RemoteFile]:
+def _find_objects(url: str, leftovers: Leftovers) -> list[RemoteFile]:
     place = parse_url(url)
     bucket = open_bucket(place.bucket)
     key = place.key
@@ -138,12 +139,11 @@ def _find_objects(url: str) -> list[RemoteFile]:
         if not below:
             return _matching(url, place, bucket.objects(_fixed(key)))
         key += "/"
-    found = [
-        RemoteFile(bucket.spell(one.key), one.size, one.key.removeprefix(key))
-        for one in bucket.objects(key)
-        if is_listed(one.key.removeprefix(key).split("/"))
-    ]
-    return found or none_in(url)
+    sure, doubtful = candidates_in(bucket, key, leftovers)
+    found = sorted(sure + parquet_among(bucket, doubtful, leftovers))
+    return [
+        RemoteFile(bucket.spell(one.key), one.size, one.key.removeprefix(key)) for one in found
+    ] or none_in(url, leftovers)
 
 
 def _fixed(pattern: str) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument, StoreProblem
 from parquet_bloomwriter.source import hdfs
 from parquet_bloomwriter.source.filesystems import is_hdfs, locate, without_secrets
+from parquet_bloomwriter.source.folders import by_magic, sort_out, why_not_by_magic
 from parquet_bloomwriter.source.listing import (
-    is_listed,
     matches,
     none_in,
     none_matches,
@@ -20,12 +20,15 @@ from parquet_bloomwriter.source.listing import (
 from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional, split_url
 from parquet_bloomwriter.stores.file_systems import SftpStore, store_of
 from parquet_bloomwriter.stores.hdfs import HdfsStore
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from parquet_bloomwriter.source.folders import Leftovers, Why
     from parquet_bloomwriter.stores.whole import WholeStore
 
+    _KeyAndSize = tuple[str, int]
 
 _PASSWORD = re.compile(r"://[^/]*:[^/]*@")
 """A user and a password, in whatever URL of a chain (`zip://a.parquet::sftp://...`)."""
@@ -87,9 +90,8 @@ def reaching(url: str) -> Iterator[None]:
     except (BloomwriterError, FileNotFoundError, PermissionError):
         raise
     except Exception as error:
-        words = without_secrets(" ".join(str(error).split())) or type(error).__name__
         raise StoreProblem(
-            f"the store cannot be opened: {words}",
+            f"the store cannot be opened: {words_of(error)}",
             path=without_secrets(url),
             remedy="Check the URL, the network and the credentials.",
         ) from error
@@ -123,8 +125,12 @@ class FoundObject(NamedTuple):
     """Its path below the prefix or the folder of the pattern; its name, if it was named itself."""
 
 
-def find_conditional(url: str) -> list[FoundObject]:
+def find_conditional(url: str, leftovers: Leftovers) -> list[FoundObject]:
     """Find the objects on GCS or Azure that a URL names, in the order of their names.
+
+    Args:
+        url: Of an object, a prefix or a pattern.
+        leftovers: Takes what is passed over below a prefix.
 
     Raises:
         InvalidArgument: If nothing is below the prefix, or nothing matches the pattern.
@@ -144,10 +150,32 @@ def find_conditional(url: str) -> list[FoundObject]:
     listed = sorted((one, size) for one, size in store.objects(folder) if one.startswith(start))
     if not (listed or patterns or key.endswith("/") or not key):
         return [FoundObject(url, 0, is_found=False, inner=key.rpartition("/")[2])]
-    found = []
-    for one, size in listed:
-        inner = one.removeprefix(start)
-        names = inner.split("/")
-        if matches(patterns, names) if patterns else is_listed(names):
-            found.append(FoundObject(store.spell(one), size, is_found=True, inner=inner))
-    return found or (none_matches(url) if patterns else none_in(url))
+    if patterns:
+        found = [one for one in listed if matches(patterns, one[0].removeprefix(start).split("/"))]
+    else:
+        found = _members(store, listed, start, leftovers)
+    return [
+        FoundObject(store.spell(key), size, is_found=True, inner=key.removeprefix(start))
+        for key, size in found
+    ] or (none_matches(url) if patterns else none_in(url, leftovers))
+
+
+def _members(
+    store: ConditionalStore, listed: list[_KeyAndSize], start: str, leftovers: Leftovers
+) -> list[_KeyAndSize]:
+    """Return the objects of a prefix that count, in the order of their keys."""
+
+    def spell(one: _KeyAndSize) -> str:
+        return store.spell(one[0])
+
+    def why_not(one: _KeyAndSize) -> Why | None:
+        key, size = one
+        return why_not_by_magic(
+            size, lambda first, stop: store.read_version(key, first, stop, None).data
+        )
+
+    sure, doubtful = sort_out(
+        listed, inner=lambda one: one[0].removeprefix(start), spell=spell, leftovers=leftovers
+    )
+    sure += by_magic(doubtful, why_not=why_not, spell=spell, leftovers=leftovers)
+    return sorted(sure)

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import StoreProblem
-from parquet_bloomwriter.replace.external_references import Reference, ReferenceKind
+from parquet_bloomwriter.replace.external_references import (
+    FORMATS,
+    Reach,
+    Reference,
+    ReferenceKind,
+    TableFormat,
+    find_by_name,
+    reaches_upwards,
+)
 from parquet_bloomwriter.stores.buckets import is_forbidden, open_place
 
 if TYPE_CHECKING:
@@ -26,8 +34,8 @@ class Folders(Protocol):
     name: str
     endpoint: str
 
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
-        """Whether any name begins so, and ends with `suffix`."""
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
+        """Whether any name begins so, and ends with `suffix`, or with one of several."""
         ...
 
     def spell(self, key: str, /) -> str:
@@ -39,10 +47,20 @@ _KEPT_S = 60.0
 _THREADS = 32
 """Requests at the same time."""
 
-_found: dict[tuple[str, str, str], tuple[float, tuple[Reference, ...]]] = {}
-_records: dict[tuple[str, str, str], tuple[float, Reference | None]] = {}
-register(_found.clear)
-register(_records.clear)
+_SUMMARY = TableFormat(
+    kind=ReferenceKind.SUMMARY_METADATA,
+    table="a data set with a summary",
+    reader="its writer",
+    signs=("_metadata",),
+    reach=Reach.PARTITIONS,
+    remedy="",
+)
+"""Not a table's records, but found like those."""
+
+_WITH_FOLDERS = tuple(one for one in FORMATS if one.signs)
+
+_kept: dict[tuple[object, ...], tuple[float, Reference | None]] = {}
+register(_kept.clear)
 
 
 def find_references(bucket: Folders, key: str) -> Iterator[Reference]:
@@ -51,36 +69,21 @@ def find_references(bucket: Folders, key: str) -> Iterator[Reference]:
     Raises:
         StoreProblem: If the store does not answer.
     """
-    folder = key.rpartition("/")[0]
-    names = folder.split("/") if folder else []
-    for depth in range(len(names), -1, -1):
-        yield from _references(bucket, "".join(f"{one}/" for one in names[:depth]))
-
-
-def _references(bucket: Folders, prefix: str) -> tuple[Reference, ...]:
-    """Find tables, and summaries of files, whose records lie right below a prefix."""
-    place = (bucket.endpoint, bucket.name, prefix)
-    then, found = _found.get(place, (0.0, ()))
-    if not 0 <= time.monotonic() - then < _KEPT_S:
-        found = tuple(_look(bucket, prefix))
-        if all(one.kind is not ReferenceKind.UNLISTED_METADATA for one in found):
-            _found[place] = (time.monotonic(), found)
-    return found
-
-
-_TABLES = (
-    ("_delta_log/", "", ReferenceKind.DELTA_LOG),
-    ("metadata/", ".metadata.json", ReferenceKind.ICEBERG_METADATA),
-    (".hoodie/", "", ReferenceKind.HUDI_TIMELINE),
-)
+    yield from find_by_name(bucket.spell(key))
+    for prefix, reaches in _upwards(key.rpartition("/")[0]):
+        for one in (_SUMMARY, *_WITH_FOLDERS):
+            if one.reach in reaches | Reach.ICEBERG:
+                found = _record(bucket, prefix, one)
+                if found is not None:
+                    yield found
 
 
 def find_records_above(urls: Iterable[str]) -> tuple[Reference, ...]:
-    """Find the records of Delta, Iceberg and Hudi tables below prefixes, and below those above.
+    """Find the records of table formats below prefixes, and below those above.
 
-    All places are asked at the same time; what was found is kept for a minute. Iceberg's records
-    are looked for where `replace.external_references.find_table_records` looks for them. Prefixes
-    above that may not be listed are passed over: rights are often given for one table only.
+    All places are asked at the same time; what was found is kept for a minute. Records count where
+    they count for `replace.external_references.find_table_records`. Prefixes above that may not be
+    listed are passed over: rights are often given for one table only.
 
     Args:
         urls: Of prefixes, without a slash at the end.
@@ -99,69 +102,84 @@ def find_records_below(root: str, folders: Iterable[str]) -> Iterator[Reference]
 
     Args:
         root: URL of the prefix.
-        folders: URLs of prefixes below it.
+        folders: URLs of prefixes below it, which have files. Records in prefixes between count,
+            too.
 
     Raises:
         StoreProblem: If the store does not answer.
     """
     bucket, key = open_place(root)
-    wanted = set(folders)
+    wanted: dict[str, Reach] = {}
+    for folder in folders:
+        names = folder.removeprefix(f"{root}/").split("/")
+        for depth, reaches in zip(
+            range(len(names), 0, -1), reaches_upwards(reversed(names)), strict=True
+        ):
+            place = "/".join((root, *names[:depth]))
+            wanted[place] = reaches | wanted.get(place, reaches)
+    missing: dict[tuple[str, ReferenceKind], set[str]] = {}
     for one in bucket.objects(f"{key}/" if key else ""):
-        for name, suffix, kind in _TABLES:
-            above, found, _ = bucket.spell(one.key).partition(f"/{name}")
-            if found and above in wanted and one.key.endswith(suffix):
-                wanted.discard(above)
-                yield Reference(kind=kind, path=f"{above}/{name.rstrip('/')}")
+        url = bucket.spell(one.key)
+        for table in _WITH_FOLDERS:
+            for sign in table.signs:
+                above, is_found, rest = url.partition(f"/{sign}")
+                if not (is_found and table.reach in wanted.get(above, Reach(0))):
+                    continue
+                if rest.endswith(table.endings or "") if sign.endswith("/") else not rest:
+                    left = missing.setdefault((above, table.kind), set(table.signs))
+                    if left == {sign}:
+                        yield Reference(
+                            kind=table.kind, path=f"{above}/{table.signs[0].rstrip('/')}"
+                        )
+                    left.discard(sign)
 
 
-def _places_above(url: str) -> Iterator[tuple[str, str, str, ReferenceKind, bool]]:
-    """Yield a bucket's URL, a prefix, suffix and kind of records, and whether it is one above."""
+def _upwards(folder: str) -> Iterator[tuple[str, Reach]]:
+    """Yield a folder and those above it, as prefixes, each with the reaches that count there."""
+    names = folder.split("/") if folder else []
+    prefixes = ["".join(f"{one}/" for one in names[:depth]) for depth in range(len(names), -1, -1)]
+    return zip(prefixes, reaches_upwards([*reversed(names), ""]), strict=True)
+
+
+def _places_above(url: str) -> Iterator[tuple[str, str, TableFormat, bool]]:
+    """Yield a bucket's URL, a prefix, a format, and whether the prefix is one above."""
     bucket, key = open_place(url)
-    names = key.split("/") if key else []
-    is_within, below = True, ""
-    for depth in range(len(names), -1, -1):
-        if depth < len(names):
-            is_within = below in ("", "data") or (is_within and "=" in below)
-            below = names[depth - 1] if depth else ""
-        prefix = "".join(f"{one}/" for one in names[:depth])
-        for name, suffix, kind in _TABLES:
-            if is_within or kind is not ReferenceKind.ICEBERG_METADATA:
-                yield bucket.spell(""), prefix + name, suffix, kind, depth < len(names)
+    for depth, (prefix, reaches) in enumerate(_upwards(key)):
+        for one in _WITH_FOLDERS:
+            if one.reach in reaches:
+                yield bucket.spell(""), prefix, one, depth > 0
 
 
 def _record_at(
     url: str,
     prefix: str,
-    suffix: str,
-    kind: ReferenceKind,
+    one: TableFormat,
     is_above: bool,  # noqa: FBT001  the last of what `_places_above` yields
 ) -> Reference | None:
-    bucket = open_place(url).bucket
-    place = (bucket.endpoint, bucket.name, prefix)
-    then, found = _records.get(place, (0.0, None))
-    if not 0 <= time.monotonic() - then < _KEPT_S:
-        at, found = bucket.spell(prefix.rstrip("/")), None
-        try:
-            if bucket.has_prefix(prefix, suffix=suffix):
-                found = Reference(kind=kind, path=at)
-        except StoreProblem as error:
-            if not (is_above and is_forbidden(error)):
-                return Reference(kind=ReferenceKind.UNLISTED_METADATA, path=at)
-        _records[place] = (time.monotonic(), found)
+    return _record(open_place(url).bucket, prefix, one, passes_over_forbidden=is_above)
+
+
+def _record(
+    bucket: Folders, prefix: str, one: TableFormat, *, passes_over_forbidden: bool = False
+) -> Reference | None:
+    """Find the records of one format right below a prefix."""
+    place = (bucket.endpoint, bucket.name, prefix, one.kind, passes_over_forbidden)
+    then, found = _kept.get(place, (0.0, None))
+    if 0 <= time.monotonic() - then < _KEPT_S:
+        return found
+    at, found = bucket.spell(prefix + one.signs[0].rstrip("/")), None
+    try:
+        if all(_has(bucket, prefix + sign, one.endings) for sign in one.signs):
+            found = Reference(kind=one.kind, path=at)
+    except StoreProblem as error:
+        if not (passes_over_forbidden and is_forbidden(error)):
+            return Reference(kind=ReferenceKind.UNLISTED_METADATA, path=at)
+    _kept[place] = (time.monotonic(), found)
     return found
 
 
-def _look(bucket: Folders, prefix: str) -> Iterator[Reference]:
-    places = (
-        ("_metadata", "_metadata", ReferenceKind.SUMMARY_METADATA),
-        ("_delta_log/", "", ReferenceKind.DELTA_LOG),
-        ("metadata/", ".metadata.json", ReferenceKind.ICEBERG_METADATA),
-        (".hoodie/", "", ReferenceKind.HUDI_TIMELINE),
-    )
-    for name, suffix, kind in places:
-        at = bucket.spell(prefix + name.rstrip("/"))
-        try:
-            if bucket.has_prefix(prefix + name, suffix=suffix):
-                yield Reference(kind=kind, path=at)
-        except StoreProblem:
-            yield Reference(kind=ReferenceKind.UNLISTED_METADATA, path=at)
+def _has(bucket: Folders, name: str, endings: tuple[str, ...]) -> bool:
+    """Whether there is a file of this name, or a folder with a name of such an ending in it."""
+    if name.endswith("/"):
+        return bucket.has_prefix(name, suffix=endings or "")
+    return bucket.has_prefix(name, suffix=name.rpartition("/")[2])

@@ -24,6 +24,7 @@ from parquet_bloomwriter.source.local import FileSource
 from parquet_bloomwriter.source.stream import BufferSource
 from parquet_bloomwriter.stores.reader import PIECE_BYTES
 from parquet_bloomwriter.stores.traffic import StoreTraffic
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -136,6 +137,14 @@ class WholeStore(ABC):
                 note = f"{error.path}: {NOT_KNOWN}. {error.remedy}"
                 interruption.add_note(note.rstrip(". "))
             raise interruption from None  # Ctrl-C ends the run, and not only this file.
+        except OSError:
+            raise
+        except Exception as error:  # of a library, or no memory
+            raise OutcomeUnknown(
+                f"the answer of the store could not be read: {words_of(error)}",
+                path=path,
+                remedy="Run the command again: it sees which version is there.",
+            ) from error
 
     @abstractmethod
     def _publish(
@@ -148,12 +157,12 @@ class WholeStore(ABC):
         """
 
     @abstractmethod
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is a file of this path, or a folder, if it ends with a slash.
 
         Args:
             prefix: The path.
-            suffix: How a name in the folder must end.
+            suffix: How a name in the folder must end, or several such endings.
         """
 
     @abstractmethod

@@ -19,12 +19,14 @@ from parquet_bloomwriter.iceberg.catalog import check_version
 from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_fsspec, is_url, locate, without_secrets
-from parquet_bloomwriter.source.listing import has_suffix, is_pattern
+from parquet_bloomwriter.source.folders import Leftovers, has_suffix
+from parquet_bloomwriter.source.listing import is_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from parquet_bloomwriter.source.filesystems import ResolvedPath, StrPath
+    from parquet_bloomwriter.source.folders import PassedOver
     from parquet_bloomwriter.table_files.delta import DeltaTable
     from parquet_bloomwriter.table_files.files import Table
 
@@ -211,6 +213,9 @@ class FoundFiles:
     tables: list[Table]
     """The tables among what was named; a table may have no files."""
 
+    passed_over: tuple[PassedOver, ...] = ()
+    """What was passed over in folders that are no tables."""
+
 
 def find_inputs(
     given: StrPath | Location | Iterable[StrPath | Location],
@@ -234,13 +239,20 @@ def find_inputs(
         None if isinstance(one, Location) else find_table(one, filesystem=filesystem, as_of=as_of)
         for one in several
     ]
+    left = Leftovers()
     if not any(tables):
-        return FoundFiles(files=find_sources(several, filesystem=filesystem), tables=[])
-    found: list[Location] = []
+        found = find_sources(several, filesystem=filesystem, leftovers=left)
+        return FoundFiles(files=found, tables=[], passed_over=left.groups())
+    found = []
     for one, table in zip(several, tables, strict=True):
-        found += find_sources(one, filesystem=filesystem) if table is None else table.files
+        if table is None:
+            found += find_sources(one, filesystem=filesystem, leftovers=left)
+        else:
+            found += table.files
     return FoundFiles(
-        files=list(dict.fromkeys(found)), tables=[one for one in tables if one is not None]
+        files=list(dict.fromkeys(found)),
+        tables=[one for one in tables if one is not None],
+        passed_over=left.groups(),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.delta.place.uris import new_name
+from parquet_bloomwriter.delta.place import new_name
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg import commit as catalog
 from parquet_bloomwriter.iceberg import new_snapshot

@@ -1,7 +1,9 @@
 """Column chunks -> their values as Parquet stores them, by pyarrow."""
 
 from parquet_bloomwriter.values.dictionary import DictionaryPage, page_in
+from parquet_bloomwriter.values.pages import is_near
 from parquet_bloomwriter.values.stream import (
+    MOST_READ_AHEAD,
     LeafReader,
     NotDecodable,
     are_odd_instants,
@@ -10,11 +12,13 @@ from parquet_bloomwriter.values.stream import (
 )
 
 __all__ = [
+    "MOST_READ_AHEAD",
     "DictionaryPage",
     "LeafReader",
     "NotDecodable",
     "are_odd_instants",
     "floating_dtype",
     "has_odd_instants",
+    "is_near",
     "page_in",
 ]

@@ -81,6 +81,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     backup_suffix: str | None = None,
     backup_dir: StrPath | None = None,
     regenerate_crc: bool = False,
+    keep_time: bool = False,
     jobs: int | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -108,7 +109,9 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         placement: "column-chunk" puts filters before their column chunk, "row-group" behind their
             row group, "end" before the footer: then no data move, and Spark DataFrames that were
             made before a file was rewritten in place miss no rows. By default "column-chunk" on
-            disks, and "end" on stores, which then copy all data by themselves.
+            disks, and "end" on stores, which then copy all data by themselves. By default, filters
+            also go to the end if other programs may find bytes of the file by their position (an
+            index that was built into it).
         dialect: "xxhash", the released specification, or "murmur3", its drafts, which current
             readers ignore or fail on; `probe` and `read_table` ask them if given the same dialect.
         murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, for "murmur3". No header holds it: it
@@ -122,6 +125,9 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         backup_dir: Keep the old file under its name in this folder, which is made if it is
             missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
+        keep_time: Give the new file the time of modification of the old one, in nanoseconds. Who
+            looks at times alone then does not notice the change: streams of Spark, but also caches
+            and backups. Only from disk to disk.
         jobs: Threads; by default all cores, and 8 for files on stores.
         dry_run: Build and plan, but write nothing.
         progress: Called with the bytes and filters that are done, from several threads.
@@ -144,6 +150,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         backup_suffix=backup_suffix,
         backup_dir=backup_dir,
         regenerate_crc=regenerate_crc,
+        keep_time=keep_time,
     )
     kind = HashKind(dialect, murmur3_seed)
     if placement is not None and placement not in get_args(Placement):
@@ -169,7 +176,13 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         candidates = work.find_candidates(replace=replace)
         drops = list(candidates.to_drop.values())
         asked = placement or session.place.placement
-        draft = make_draft(layout, sorted(candidates.to_build), asked, drops=drops)
+        draft = make_draft(
+            layout,
+            sorted(candidates.to_build),
+            asked,
+            drops=drops,
+            insists=placement is not None,
+        )
         copies = output is not None and copy_unchanged
         must_write = copies and not dry_run
         writes = must_write or bool(candidates.to_build and not dry_run)
@@ -210,6 +223,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             num_row_groups=layout.footer.num_row_groups,
             placement=draft.placement,
             fallback=draft.fallback,
+            caution=draft.caution,
             left_bytes=draft.left_bytes if plan else 0,
             columns=_column_reports(layout.footer, chosen, work.options, built.reports, plan),
             pieces=plan.pieces if plan else (),

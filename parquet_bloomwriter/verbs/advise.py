@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from parquet_bloomwriter.advising import ColumnProfile, judge
-from parquet_bloomwriter.advising.column_profile import merge_profiles
+from parquet_bloomwriter.advising import ColumnProfile, judge, merge_profiles
 from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.arguments import check_jobs, paths_of, rate_of
 from parquet_bloomwriter.errors import InvalidArgument
@@ -36,9 +35,8 @@ from parquet_bloomwriter.reports.advice import (
 from parquet_bloomwriter.rewrite.layout import refuse_encrypted
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.table_files.files import TableFile, columns_of_file
-from parquet_bloomwriter.text import count
-from parquet_bloomwriter.values import LeafReader
-from parquet_bloomwriter.values.pages import is_near
+from parquet_bloomwriter.text import count, words_of
+from parquet_bloomwriter.values import LeafReader, is_near
 from parquet_bloomwriter.verbs.inspect import values_and_nulls
 
 if TYPE_CHECKING:
@@ -389,7 +387,7 @@ class _Survey:
                 if len(samples) == 2 and samples[0].is_like(samples[1]):  # noqa: PLR2004  a pair
                     break
         except (OSError, pa.ArrowException) as error:
-            unreadable = "a column chunk cannot be read: " + " ".join(str(error).split())
+            unreadable = "a column chunk cannot be read: " + words_of(error)
         return samples, unreadable
 
 

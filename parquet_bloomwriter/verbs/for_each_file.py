@@ -8,6 +8,7 @@ import os
 from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from glob import has_magic
 from inspect import signature
 from pathlib import Path
@@ -23,10 +24,11 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.replace.target import check_backup_folder, check_folders_above, lies_in
-from parquet_bloomwriter.source.filesystems import check_local, is_far
+from parquet_bloomwriter.source.filesystems import check_local, is_far, is_url
+from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import find_local, is_pattern
 from parquet_bloomwriter.stores.listing import find_remote
-from parquet_bloomwriter.text import safe
+from parquet_bloomwriter.text import redacted, safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,22 +45,32 @@ class FileOutcome(Generic[R]):
     """What became of one file."""
 
     path: str
+    """Its path or URL, as `output` without secrets."""
+
     output: str | None
     """Where the new version was to go; None for in place."""
 
     report: R | None
     """What the verb returned; None if it failed."""
 
-    error: BloomwriterError | OSError | None
-    """Why it failed."""
+    error: BaseException | None
+    """Why it failed: an error of this library, an `OSError`, or whatever else the verb raised."""
 
     def __str__(self) -> str:
         """What the report says, or what the error does."""
         if self.error is None:
             return str(self.report)
-        text = safe(str(self.error))
+        is_foreseen = isinstance(self.error, BloomwriterError | OSError)
+        kind = "" if is_foreseen else f"{type(self.error).__name__}: "
+        text = safe(f"{kind}{self.error}")
         is_named = isinstance(self.error, BloomwriterError) and self.error.path is not None
         return text if is_named else f"{safe(self.path)}: {text}"
+
+    def __post_init__(self) -> None:
+        for name in ("path", "output"):
+            given = getattr(self, name)
+            if given is not None and is_url(given):
+                object.__setattr__(self, name, redacted(given))
 
 
 class BackingUp(Protocol[R_co]):
@@ -116,6 +128,9 @@ def for_each_file(  # noqa: PLR0913  all by keyword
 ) -> Iterator[FileOutcome[R]]:
     """Apply `verb` to every file and yield the outcomes in the order of the files.
 
+    A file whose verb raises an error does not stop the others: the error is in its outcome, of
+    whatever kind it is. Only Ctrl-C (`KeyboardInterrupt`) and `SystemExit` end the loop.
+
     Nothing is done until you iterate: `for outcome in for_each_file(...)`, or `list(...)`. `verb`
     is called as `verb(path)`, as in `lambda path: bloomify(path, ["id"])`, or, if it takes three
     arguments, as `verb(path, output, jobs)`. With an `output`, it must take three.
@@ -124,8 +139,9 @@ def for_each_file(  # noqa: PLR0913  all by keyword
     done.
 
     Args:
-        inputs: Files, URLs, folders (searched through for Parquet files; names that begin with `.`
-            or `_` are left out, as readers of datasets do) and glob patterns; one or several.
+        inputs: Files, URLs, folders (searched through for Parquet files, as Spark does: hidden
+            names are left out, links are followed, and each file is worked on once) and glob
+            patterns; one or several.
         verb: Called with a path, the path of its new version (None for in place), and the number
             of threads it may use; or with the path alone. With `backup_dir`, also with a keyword of
             that name: the folder for the old version of this file, as `bloomify`, `strip` and
@@ -205,8 +221,15 @@ def find_tasks(
     *,
     output: StrPath | None = None,
     backup_dir: StrPath | None = None,
+    leftovers: Leftovers | None = None,
 ) -> list[FileTask]:
     """Find the files that inputs of `for_each_file` name, and decide where their versions go.
+
+    Args:
+        inputs: As for `for_each_file`.
+        output: As for `for_each_file`.
+        backup_dir: As for `for_each_file`.
+        leftovers: Takes what is passed over in folders.
 
     Raises:
         InvalidArgument, OSError: As `for_each_file`.
@@ -220,7 +243,7 @@ def find_tasks(
             check_local(path)
     for error in missing(named):
         raise error
-    files = find_files(named)
+    files = find_files(named, leftovers)
     many = len(files) > 1 or any(one.place != one.name or one.is_found for one in files)
     outputs = _outputs(files, new, many=many)
     backups = _backups(files, kept, folders=_folders(named, new if many else None))
@@ -238,17 +261,7 @@ def for_each_task(
     threads = jobs or (_REMOTE_JOBS if far else default_jobs())
     at_once = max(1, min(threads, len(tasks)))
 
-    def attempt(task: FileTask) -> FileOutcome[R]:
-        path, target = task.path, task.output
-        options = {} if task.backup_dir is None else {"backup_dir": task.backup_dir}
-        try:
-            if target is not None and not dry_run and not is_far(target):
-                Path(target).parent.mkdir(parents=True, exist_ok=True)
-            report = verb(path, target, max(1, threads // at_once), **options)
-        except (BloomwriterError, OSError) as error:
-            return FileOutcome(path=path, output=target, report=None, error=error)
-        return FileOutcome(path=path, output=target, report=report, error=None)
-
+    attempt = partial(_attempt, verb, max(1, threads // at_once), dry_run)
     if at_once == 1:
         yield from map(attempt, tasks)
         return
@@ -269,6 +282,26 @@ def for_each_task(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _attempt(
+    verb: Callable[..., R],
+    jobs: int,
+    dry_run: bool,  # noqa: FBT001  given by position
+    task: FileTask,
+) -> FileOutcome[R]:
+    """Apply a verb to a file, and return what it raises, except what is meant to end the run."""
+    path, target = task.path, task.output
+    options = {} if task.backup_dir is None else {"backup_dir": task.backup_dir}
+    try:
+        if target is not None and not dry_run and not is_far(target):
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+        report = verb(path, target, jobs, **options)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  libraries in Rust raise PanicException
+        return FileOutcome(path=path, output=target, report=None, error=error)
+    return FileOutcome(path=path, output=target, report=report, error=None)
 
 
 def _notes_on(late: Future[FileOutcome[R]]) -> list[str]:
@@ -318,16 +351,21 @@ def missing(inputs: Iterable[str]) -> list[FileNotFoundError]:
     ]
 
 
-def find_files(inputs: Iterable[str]) -> list[InputFile]:
-    """Find the files that inputs of `for_each_file` name, each once.
+def find_files(inputs: Iterable[str], leftovers: Leftovers | None = None) -> list[InputFile]:
+    """Find the files that inputs of `for_each_file` name, each once, whatever links lead to it.
+
+    Args:
+        inputs: As for `for_each_file`.
+        leftovers: Takes what is passed over in folders.
 
     Raises:
         InvalidArgument: If an input matches nothing.
         OSError: If a folder cannot be listed.
     """
+    left = Leftovers() if leftovers is None else leftovers
     files: dict[str, InputFile] = {}
     for given in inputs:
-        for found in _expand(given):
+        for found in _expand(given, left):
             one = found.path if is_far(found.path) else os.path.realpath(found.path)
             files.setdefault(one, found)
     return list(files.values())
@@ -349,13 +387,13 @@ def _is_missing(given: str) -> bool:
     return False
 
 
-def _expand(given: str) -> list[InputFile]:
+def _expand(given: str, leftovers: Leftovers) -> list[InputFile]:
     if is_far(given):
         return [
             InputFile(found.url, found.size, found.is_found, found.inner, found.inner)
-            for found in find_remote(given)
+            for found in find_remote(given, leftovers)
         ]
-    paths = find_local(given)
+    paths = find_local(given, leftovers)
     if os.path.isdir(given):
         folder, is_found = given, True
     else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate import parse
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.probing.files import Openable
     from parquet_bloomwriter.probing.report import ProbeReport
     from parquet_bloomwriter.source import Input
+    from parquet_bloomwriter.source.folders import PassedOver
 
 
 def probe(  # noqa: PLR0913  all but two by keyword
@@ -77,27 +79,38 @@ def probe(  # noqa: PLR0913  all but two by keyword
     kind = HashKind(dialect, murmur3_seed)
     bindings = Bindings.of(parse(filters), kind, reads_paths=True)
     as_of = AsOf(version=version, snapshot=snapshot, branch=branch)
-    files = openables(sources, filesystem, as_of)
-    report = probe_locations(files, bindings)
+    found = openables(sources, filesystem, as_of)
+    report = probe_locations(found.files, bindings)
+    report = replace(report, passed_over=found.passed_over)
     if len(report.files) == 1 and report.files[0].error is not None:
         raise report.files[0].error
     return report
 
 
+class Openables(NamedTuple):
+    """What sources name."""
+
+    files: list[Openable]
+    passed_over: tuple[PassedOver, ...] = ()
+
+
 def openables(
     sources: Input | Iterable[Input], filesystem: object, as_of: AsOf = LAST
-) -> list[Openable]:
+) -> Openables:
     """Return the files of the sources, in the form that `probe_locations` opens."""
-    if isinstance(sources, _PATHS):
-        return list(find_inputs(sources, filesystem=filesystem, as_of=as_of).files)
-    several = listed(sources)
+    several = [sources] if isinstance(sources, _PATHS) else listed(sources)
     if several is None:
         find_table(sources, as_of=as_of)
-        return [Given(sources)]
+        return Openables([Given(sources)])
     paths = [one for one in several if isinstance(one, _PATHS)]
     if len(paths) == len(several):
-        return list(find_inputs(paths, filesystem=filesystem, as_of=as_of).files)
-    return [one for source in several for one in openables(source, filesystem, as_of)]
+        found = find_inputs(paths, filesystem=filesystem, as_of=as_of)
+        return Openables(list(found.files), found.passed_over)
+    parts = [openables(source, filesystem, as_of) for source in several]
+    return Openables(
+        [file for part in parts for file in part.files],
+        tuple(one for part in parts for one in part.passed_over),
+    )
 
 
 _PATHS = (str, os.PathLike, Location)

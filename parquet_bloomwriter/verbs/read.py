@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.column_names import check_is_one_name
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, redacting
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate.dnf import repeatable
 from parquet_bloomwriter.predicate.expression import Constant
 from parquet_bloomwriter.scan.formats import fragments_of, rows_of
+from parquet_bloomwriter.scan.stream import FILE_NAME, refuse_file_name, stream
 from parquet_bloomwriter.scan.survivors import find_survivors
 from parquet_bloomwriter.scan.table import find_table as find_plain_files
 from parquet_bloomwriter.table_files.find import AsOf, find_table
@@ -40,10 +41,8 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 65_536
 
-_FILE_NAME = "__filename"
-"""A column that every dataset of pyarrow has."""
 
-
+@redacting()
 def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     source: object,
     *,
@@ -99,8 +98,6 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     """
     import pyarrow as pa
 
-    from parquet_bloomwriter.scan.stream import stream
-
     filters = repeatable(filters)
     hash_kind = HashKind(dialect, murmur3_seed)
     logical = _rows_of_table(
@@ -133,7 +130,7 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         except pa.ArrowNotImplementedError:  # statistics that pyarrow cannot compare
             if survivors.condition is None:
                 raise
-        _refuse_name(columns, filters)
+        refuse_file_name(projection, survivors.condition)
         batches = stream(table, survivors, columns=projection, batch_size=BATCH_ROWS)
         return pa.Table.from_batches(batches, rows.scanner(projection).projected_schema)
 
@@ -190,8 +187,6 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         ColumnNotFound: If the filters, or the columns, name one that the table has not.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
-    from parquet_bloomwriter.scan.stream import stream
-
     if batch_size < 1:
         raise InvalidArgument(f"a batch cannot have {batch_size} rows at most")
     filters = repeatable(filters)
@@ -214,9 +209,9 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         options=options,
         holds=_need_no_name(columns, filters),
     )
-    _refuse_name(columns, filters)
     projection = _checked_columns(columns, table)
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
+    refuse_file_name(projection, survivors.condition)
     return stream(table, survivors, columns=projection, batch_size=batch_size)
 
 
@@ -322,7 +317,7 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     if table is None:
         return None
     has_name = not _need_no_name(columns, filters)
-    refuse_arguments(table, {**refused, f'the column "{_FILE_NAME}"': has_name})
+    refuse_arguments(table, {**refused, f'the column "{FILE_NAME}"': has_name})
     projection = _as_pyarrow_takes_them(columns)
     return rows_of(table, columns=projection, filters=filters, hash_kind=hash_kind)
 
@@ -346,16 +341,8 @@ def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
 
 
 def _need_no_name(*asked: object) -> bool:
-    """Whether no caller asks for a row's file, which pyarrow does not know of open files."""
-    return not any(_FILE_NAME in str(one) for one in asked)
-
-
-def _refuse_name(*asked: object) -> None:
-    if not _need_no_name(*asked):
-        raise InvalidArgument(
-            f'the column "{_FILE_NAME}" is not known where rows are selected batch by batch',
-            remedy="Read each file by itself.",
-        )
+    """Whether no caller can ask for a row's file, which pyarrow does not know of open files."""
+    return not any(FILE_NAME in str(one) for one in asked)
 
 
 def _as_pyarrow_takes_them(columns: str | Projection | None) -> Projection | None:

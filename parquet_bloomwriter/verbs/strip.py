@@ -31,6 +31,7 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
     backup_suffix: str | None = None,
     backup_dir: StrPath | None = None,
     regenerate_crc: bool = False,
+    keep_time: bool = False,
     dry_run: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> StripReport:
@@ -54,6 +55,9 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         backup_dir: Keep the old file under its name in this folder, which is made if it is
             missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
+        keep_time: Give the new file the time of modification of the old one, in nanoseconds. Who
+            looks at times alone then does not notice the change: streams of Spark, but also caches
+            and backups. Only from disk to disk.
         dry_run: Write nothing.
         progress: Called after each write with the number of bytes.
 
@@ -71,6 +75,7 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         backup_suffix=backup_suffix,
         backup_dir=backup_dir,
         regenerate_crc=regenerate_crc,
+        keep_time=keep_time,
     )
     with rewrite_session(source, destination, progress=progress) as session:
         layout = session.layout

@@ -37,6 +37,7 @@ from parquet_bloomwriter.reports.verification import (
 )
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.table_files.files import columns_of_file
+from parquet_bloomwriter.text import words_of
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.verbs.inspect import ALL_ZERO, values_and_nulls
 
@@ -224,7 +225,7 @@ class _Checker:
         try:
             found = look_up(bits, self._reader(one.column), leaf, one.row_group, kind=kind)
         except (OSError, pa.ArrowException) as error:
-            reason = "its column chunk cannot be read: " + " ".join(str(error).split())
+            reason = "its column chunk cannot be read: " + words_of(error)
             return self._verdict(one, bits, CheckStatus.UNCHECKED, reason)
         if not found.num_missing:
             return self._verdict(one, bits, CheckStatus.OK, "", found)

@@ -160,6 +160,29 @@ def test_too_little_memory(events: Path, invoke: Invoke, monkeypatch: pytest.Mon
     assert events.exists()
 
 
+def test_a_panic_of_a_library_in_rust(
+    events: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class PanicException(BaseException):
+        pass
+
+    def panic(*_: object, **__: object) -> None:
+        raise PanicException("index out of range")
+
+    for verb, name in (
+        ("strip", "parquet_bloomwriter"),
+        ("inspect", "parquet_bloomwriter.verbs.inspect"),
+    ):
+        monkeypatch.setattr(f"{name}.{verb}", panic)
+        result = invoke(verb, "events.parquet")
+        assert (result.exit_code, result.stdout) == (70, "")
+        assert result.stderr.startswith("bloomify: events.parquet: PanicException: index out of")
+    assert events.exists()
+    monkeypatch.setenv("BLOOMIFY_DEBUG", "1")
+    with pytest.raises(PanicException):
+        invoke("strip", "events.parquet")
+
+
 @pytest.mark.usefixtures("events")
 def test_a_bug_outside_of_any_file(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> str:

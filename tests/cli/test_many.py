@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Invoke
 
 
+PASSED_OVER = (
+    "bloomify: passed over: 1 hidden (warehouse/_metadata.parquet); "
+    "1 not Parquet (warehouse/notes.txt).\n"
+)
+
+
 @pytest.fixture
 def warehouse(events: Path) -> Path:
     """Make a folder with two good files, one that is none, and two that nobody asks for."""
@@ -66,6 +72,7 @@ def test_one_bad_file_does_not_stop_the_others(
     assert result.stderr == (
         'bloomify: warehouse/day=2/bad.parquet: byte 46: the last four bytes are not "PAR1". '
         "The file was left unchanged. Check that it is a Parquet file, and was copied whole.\n"
+        + (PASSED_OVER if inputs == ["warehouse"] else "")
     )
     assert {name for name in after if after[name] != before.get(name)} == {a, b}
     assert strip(after[a]).data == before[a]
@@ -85,7 +92,7 @@ def test_all_files_failed(warehouse: Path, invoke: Invoke) -> None:
 def test_all_files_done(warehouse: Path, invoke: Invoke) -> None:
     (warehouse / "day=2/bad.parquet").unlink()
     result = invoke("warehouse", "--columns", "id")
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, PASSED_OVER)
     assert result.stdout.endswith("\n4 filters added; 2 files done.\n")
     assert invoke("strip", "warehouse").stdout.endswith("\n4 filters taken out; 2 files done.\n")
 
@@ -94,6 +101,11 @@ def test_failures_are_in_the_json(warehouse: Path, invoke: Invoke) -> None:
     result = invoke("warehouse", "--columns", "id", "--json", "-o", "new")
     document = json.loads(result.stdout)
     assert result.exit_code == 3
+    assert result.stderr.endswith(PASSED_OVER)
+    assert document["passed_over"] == [
+        {"why": "hidden", "num_names": 1, "first": ["warehouse/_metadata.parquet"]},
+        {"why": "not Parquet", "num_names": 1, "first": ["warehouse/notes.txt"]},
+    ]
     assert [file["output"] for file in document["files"]] == [
         "new/day=1/a.parquet",
         "new/day=2/b.parquet",
@@ -103,7 +115,7 @@ def test_failures_are_in_the_json(warehouse: Path, invoke: Invoke) -> None:
             "path": "warehouse/day=2/bad.parquet",
             "output": "new/day=2/bad.parquet",
             "error": "NotParquet",
-            "message": result.stderr.removeprefix("bloomify: ").rstrip("\n"),
+            "message": result.stderr.splitlines()[0].removeprefix("bloomify: "),
             "exit_code": 4,
             "problem": 'the last four bytes are not "PAR1"',
             "row_group": None,
@@ -135,7 +147,7 @@ def test_a_file_named_twice_is_worked_on_once(warehouse: Path, invoke: Invoke) -
             ["empty"],
             (
                 'there are no Parquet files in the folder "empty". '
-                "Their names end in .parquet, .parq or .pq; or name the files."
+                "Name another folder, or the files."
             ),
         ),
         (["*.orc"], 'no file matches "*.orc". To look into the folders below, write "**/*.orc".'),

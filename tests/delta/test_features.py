@@ -155,6 +155,7 @@ def test_named_features_imply_no_others() -> None:
         ("enableIcebergCompatV2", "TRUE"),
         ("universalFormat.enabledFormats", "hudi"),
         ("writePartitionColumnsToParquet", "true"),
+        ("compatibility.symlinkFormatManifest.enabled", "true"),
     ],
 )
 def test_properties(tmp_path: Path, name: str, value: str) -> None:

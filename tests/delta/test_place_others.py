@@ -11,6 +11,7 @@ import pytest
 from fsspec.implementations.sftp import SFTPFileSystem
 
 from parquet_bloomwriter.delta.place import is_table, place_of
+from parquet_bloomwriter.delta.place.others import OtherPlace
 from parquet_bloomwriter.errors import InvalidArgument, OutcomeUnknown, UnsafeTarget
 from tests.stores.whole.cloud import Cloud, serving
 from tests.stores.whole.sftp_server import Sshd
@@ -102,10 +103,32 @@ def test_where_files_are(url: str) -> None:
     place = place_of(url)
     assert place.locate("day=a%2520b/x.parquet") == f"{url}/day=a%20b/x.parquet"
     scheme = url.partition("://")[0]
-    assert place.locate(f"{scheme}://other/x%20y.parquet") == f"{scheme}://other/x y.parquet"
-    for uri in ("file:/etc/passwd", "/etc/passwd", "../x.parquet", "s3://b/x"):
+    strangers = ["file:/etc/passwd", "/etc/passwd", "../x.parquet", "s3://b/x"]
+    elsewhere = f"{scheme}://other/x%20y.parquet"
+    if scheme == "sftp":  # another host, which would be connected to
+        strangers += [elsewhere, f"sftp://ada@127.0.0.1.evil{url[url.rindex(':') :]}/x"]
+        elsewhere = f"{url}/../other/x%20y.parquet"
+    assert place.locate(elsewhere) == elsewhere.replace("%20", " ")
+    for uri in strangers:
         with pytest.raises(InvalidArgument):
             place.locate(uri)
+
+
+@pytest.mark.parametrize(
+    ("root", "here", "elsewhere"),
+    [
+        ("hdfs://name:8020/t", "hdfs://name:8020/x", "hdfs://127.0.0.1:9/x"),
+        ("abfss://a@one.dfs.net/t", "wasbs://b@one.blob.net/x", "abfss://a@one.dfs.net.evil/x"),
+        ("https://one/t", "https://one/x", "https://two/x"),
+        ("gs://one/t", "gcs://two/x", "gs2://one/x"),
+    ],
+)
+def test_no_log_leads_to_another_host(root: str, here: str, elsewhere: str) -> None:
+    place = OtherPlace.__new__(OtherPlace)  # which would connect
+    place.root = root
+    assert place.locate(here) == here
+    with pytest.raises(InvalidArgument, match="not on the store of the table"):
+        place.locate(elsewhere)
 
 
 def test_an_entry_is_created_once(url: str) -> None:

@@ -40,7 +40,7 @@ def table(tmp_path: Path) -> Path:
     for size, name in enumerate(NAMES):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(bytes(size))
+        path.write_bytes(bytes(size))  # by its magic, none of them is Parquet
         os.utime(path, ns=(0, 1_700_000_000_123_999_999 + size))
     return root
 

@@ -14,6 +14,7 @@ from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument, TableProblem
 from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.spark.plan.catalog import matching_indexes
+from tests.support.foreign_folders import FOREIGN_FOLDERS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,6 +68,20 @@ def test_none_is_made_of_files_that_lie_elsewhere(table: Path, tmp_path: Path) -
     other.mkdir()
     with pytest.raises(InvalidArgument, match="Delta table log"):
         index.create(other, ["id"], name="ids", files=sorted(table.rglob("*.parquet")))
+
+
+def test_no_index_is_made_of_any_format_that_is_known(tmp_path: Path) -> None:
+    for number, (kind, file, records) in enumerate(FOREIGN_FOLDERS):
+        path = tmp_path / str(number) / file
+        for name in (file, *records):
+            (tmp_path / str(number) / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / str(number) / name).write_text("{}")
+        pq.write_table(pa.table({"id": [number]}), path)
+        with pytest.raises(InvalidArgument, match=kind) as caught:
+            index.create(path.parent, ["id"], name="ids")
+        assert "table of another format" in caught.value.problem
+        assert "cannot be indexed" in caught.value.remedy
+        assert not (path.parent / "_bloom_index").exists()
 
 
 def test_none_is_made_through_a_link(table: Path, tmp_path: Path) -> None:
@@ -152,5 +167,5 @@ def test_metadata_that_cannot_be_listed_may_be_icebergs(
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(InvalidArgument) as caught:
         index.create(table, ["id"], name="ids")
-    assert caught.value.problem == f"{hidden} cannot be listed, and may be Iceberg's"
+    assert caught.value.problem == f"{hidden} cannot be listed, and may be a table's"
     assert "list it" in caught.value.remedy

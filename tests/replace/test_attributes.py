@@ -7,12 +7,14 @@ import shutil
 import stat
 import struct
 import tempfile
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from parquet_bloomwriter.replace.attributes import RightsLost
 from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import find_temporaries
 from parquet_bloomwriter.source.local import open_file
@@ -272,7 +274,7 @@ def test_labels_are_a_courtesy_and_signatures_of_the_content_are_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = _make(folder, 0o644)
-    names = ["security.ima", "security.evm", "security.capability", "security.selinux", "trusted.x"]
+    names = ["security.ima", "security.evm", "security.selinux", "trusted.x"]
     tried: list[str] = []
 
     def refuse(_: int, name: str, __: bytes) -> None:
@@ -285,6 +287,31 @@ def test_labels_are_a_courtesy_and_signatures_of_the_content_are_dropped(
     _rewrite(path)
     assert tried == ["security.selinux", "trusted.x"]
     assert path.read_bytes() == b"new"
+
+
+CAPABILITY = "security.capability"
+CAP_NET_BIND = struct.pack("<5I", 0x0200_0001, 1 << 10, 0, 0, 0)
+"""Revision 2, effective; permitted and inheritable sets of two words each."""
+
+
+@as_root
+def test_capabilities_are_kept_or_their_loss_is_told(folder: Path) -> None:
+    path = _make(folder, 0o755)
+    for owner in (0, NOBODY):
+        os.chown(path, owner, owner)
+        os.setxattr(path, CAPABILITY, CAP_NET_BIND)
+        with warnings.catch_warnings(action="error"):
+            _rewrite(path)
+        assert _state(path) == (b"new", owner, owner, 0o755)
+        assert os.getxattr(path, CAPABILITY) == CAP_NET_BIND
+    with _as_nobody(), pytest.warns(RightsLost, match=f"{path}.*{CAPABILITY}.* are lost"):
+        _rewrite(path)
+    assert CAPABILITY not in os.listxattr(path)
+    os.chown(path, 0, 0)
+    os.setxattr(path, CAPABILITY, CAP_NET_BIND)
+    with _as_nobody(), pytest.warns(RightsLost):  # the owner is lost, too
+        _rewrite(path)
+    assert CAPABILITY not in os.listxattr(path)
 
 
 def test_platforms_without_extended_attributes(

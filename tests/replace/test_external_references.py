@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from parquet_bloomwriter import bloomify, repair, strip
 from parquet_bloomwriter.errors import UnsafeTarget
 from parquet_bloomwriter.replace.external_references import (
     Reference,
@@ -15,6 +18,7 @@ from parquet_bloomwriter.replace.external_references import (
     find_references,
     find_table_records,
 )
+from tests.support.foreign_folders import FOREIGN_FOLDERS, ORDINARY_FOLDERS
 
 
 def _make(root: Path, *paths: str) -> None:
@@ -78,6 +82,34 @@ def test_references_are_found_where_they_are_looked_for(
     assert _found(tmp_path, file) == expected
 
 
+def test_folders_of_table_formats_are_refused_by_name(tmp_path: Path) -> None:
+    for number, (kind, file, records) in enumerate(FOREIGN_FOLDERS):
+        root = tmp_path / str(number)
+        _make(root, file, *records)
+        with pytest.raises(UnsafeTarget) as caught:
+            check_surroundings(root / file)
+        assert kind in caught.value.problem
+        assert caught.value.remedy[:3] in {"Nam", "Use", "Let", "Lea"}, "what to do instead"
+        assert "force=True" in caught.value.remedy
+        check_surroundings(root / file, force=True)
+        for verb in (bloomify, strip, repair):
+            pq.write_table(pa.table({"id": [1]}), root / file)
+            before = (root / file).read_bytes()
+            with pytest.raises(UnsafeTarget, match=kind):
+                verb(root / file, output=root / file)
+            assert (root / file).read_bytes() == before
+        if records:  # of others, the names of files tell
+            assert [str(one.kind) for one in find_table_records([(root / file).parent])] == [kind]
+
+
+def test_ordinary_folders_are_not_refused(tmp_path: Path) -> None:
+    for number, (file, others) in enumerate(ORDINARY_FOLDERS):
+        root = tmp_path / str(number)
+        _make(root, file, *others)
+        assert _found(root, file) == [], (file, others)
+        assert find_table_records([(root / file).parent]) == ()
+
+
 def test_a_symbolic_link_has_two_surroundings(tmp_path: Path) -> None:
     _make(tmp_path, "t/_delta_log/", "t/a.parquet", "links/_metadata")
     (tmp_path / "links/b.parquet").symlink_to(tmp_path / "t/a.parquet")
@@ -110,7 +142,7 @@ def test_a_metadata_folder_that_cannot_be_listed_counts(
     assert _found(tmp_path, "a.parquet") == [(ReferenceKind.UNLISTED_METADATA, "metadata")]
     assert _found(tmp_path, "b/c/a.parquet") == [(ReferenceKind.UNLISTED_METADATA, "metadata")]
     assert find_table_records([tmp_path / "b" / "c"]) == ()
-    with pytest.raises(UnsafeTarget, match=r"metadata \(cannot be listed, and may be Iceberg's\)"):
+    with pytest.raises(UnsafeTarget, match=r"metadata \(cannot be listed, and may be a table's\)"):
         check_surroundings(tmp_path / "a.parquet")
 
 

@@ -158,7 +158,10 @@ def test_one_listing_is_enough(stores: dict[str, tuple[str, Any]]) -> None:
     folder, filesystem = stores["pyarrow, own"]
     handler = filesystem.handler
     found = find_sources(folder, filesystem=filesystem)
-    assert handler.log == [("info", "data"), ("list", "data", True)]
+    assert handler.log[:2] == [("info", "data"), ("list", "data", True)]
+    opened = {entry[1] for entry in handler.log[2:] if entry[0] == "open"}
+    assert opened == {f"data/{name}" for name in OTHERS if name.endswith(".csv")}
+    assert sum(entry[0] == "list" for entry in handler.log) == 1
     handler.log.clear()
     find_sources(f"{folder}/*.parquet", filesystem=filesystem)
     assert handler.log == [("info", "data/*.parquet"), ("list", "data", False)]

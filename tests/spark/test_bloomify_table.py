@@ -256,7 +256,7 @@ def test_metadata_that_cannot_be_listed_is_refused(
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(UnsafeTarget) as caught:
         check_is_plain(root, files, in_place=False)
-    assert caught.value.problem == f"{hidden} cannot be listed, and may be Iceberg's"
+    assert caught.value.problem == f"{hidden} cannot be listed, and may be a table's"
 
 
 def test_a_summary_file_forbids_only_work_in_place(spark: SparkSession, tmp_path: Path) -> None:

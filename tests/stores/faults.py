@@ -49,6 +49,27 @@ class Fault(enum.Enum):
     WRONG_ETAG = "wrong-etag"
     """An answer with another ETag, in its head and in its XML, where a copied part has it."""
 
+    MOVED = "301"
+    """PermanentRedirect without a region, also to whoever asks for the region."""
+
+    PAGE = "page"
+    """A page of HTML under status 200; the store never hears of the request."""
+
+    GARBAGE = "garbage"
+    """Bytes that are no HTTP; the store never hears of the request."""
+
+    HUGE_LENGTH = "huge-length"
+    """An answer that announces 4 EiB, and ends after its body."""
+
+    OTHER_RANGE = "other-range"
+    """An answer with bytes of another range than was asked for, which its head says."""
+
+    NO_RANGE = "no-range"
+    """An answer under status 200 that has a range, and does not say so."""
+
+    ENDLESS = "endless"
+    """An answer that goes on after its body."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
@@ -76,15 +97,21 @@ _ANSWERS = {
         *(409, "ConditionalRequestConflict"),
         "The conditional request cannot succeed due to a conflicting operation.",
     ),
+    Fault.MOVED: (301, "PermanentRedirect", "The bucket is somewhere else."),
+    Fault.PAGE: (200, "OK", ""),
     Fault.PRECONDITION: (
         *(412, "PreconditionFailed"),
         "At least one of the pre-conditions you specified did not hold",
     ),
 }
+_PAGE = b"<html><head><title>Welcome</title></head><body><p>Sign in</p></body></html>"
 _SAME_ANSWERS = {Fault.ERROR_AFTER: (500, Fault.ERROR), Fault.ERROR_IN_200: (200, Fault.ERROR)}
 
 UNASKED = frozenset({*_ANSWERS, Fault.ERROR_IN_200})
 """Faults that the proxy answers itself."""
+
+LIES = frozenset({Fault.HUGE_LENGTH, Fault.OTHER_RANGE, Fault.NO_RANGE, Fault.ENDLESS})
+"""Faults by which the head of an answer says what is not so."""
 
 
 def answer(fault: Fault, request: Request) -> tuple[int, bytes, bytes]:
@@ -97,6 +124,8 @@ def answer(fault: Fault, request: Request) -> tuple[int, bytes, bytes]:
         f"<Error><Code>{code}</Code><Message>{message}</Message>"
         f"<RequestId>{request.number}</RequestId></Error>"
     ).encode()
+    if fault is Fault.PAGE:
+        body = _PAGE
     if request.method == "HEAD":
         body = b""
     head = (

@@ -8,6 +8,7 @@ kept for further requests.
 from __future__ import annotations
 
 import contextlib
+import random
 import re
 import socket
 import threading
@@ -16,7 +17,7 @@ import urllib.parse
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from tests.stores.faults import UNASKED, Fault, Rule, answer
+from tests.stores.faults import LIES, UNASKED, Fault, Rule, answer
 from tests.stores.traffic import Request, read_request
 from tests.stores.wire import UNTIL_CLOSED, Connection, Head
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 _WRONG = "0123456789abcdef" * 2
 _ETAG_IN_XML = re.compile(rb"(?<=<ETag>)(&quot;|&#34;|\")?([0-9a-f]{32})")
+_MUCH = 256
+"""Mebibytes after which an endless answer ends after all."""
+
 _LIMITED_PIECE = 1 << 16
 """Bytes that pass at once where the speed is limited."""
 
@@ -179,7 +183,9 @@ class _Session:
         request, rule = self._proxy.begin(head, self._number)
         fault = rule.fault if rule else None
         time.sleep(self._proxy.latency)
-        if fault is Fault.CUT_BEFORE:
+        if fault in {Fault.CUT_BEFORE, Fault.GARBAGE}:
+            if fault is Fault.GARBAGE:
+                self._client.send(random.Random(request.number).randbytes(4096))  # noqa: S311  no secret
             return _ended(request)
         if fault in UNASKED:
             waits = "expect" in head.fields
@@ -247,11 +253,15 @@ class _Session:
             if head.fields.get("content-type", "").endswith("xml"):
                 body = _ETAG_IN_XML.sub(rb"\g<1>" + _WRONG.encode(), _all(pieces))
                 pieces = iter([memoryview(body)])
+        if fault in LIES:
+            raw = _lie(fault, head)
+            more = [memoryview(bytes(1 << 20))] * _MUCH if fault is Fault.ENDLESS else []
+            pieces = iter([*(memoryview(bytes(piece)) for piece in pieces), *more])
         if fault not in {Fault.TRUNCATED, Fault.SLOW}:
             self._send_head(raw, request)
             for piece in pieces:
                 self._send_body(piece, request)
-            return True
+            return fault not in {Fault.HUGE_LENGTH, Fault.ENDLESS}
         body = _all(pieces)
         half = len(body) // 2 if body else len(raw) // 2
         if body:
@@ -294,6 +304,22 @@ class _Session:
     def _discard(connection: Connection, length: int) -> None:
         for _ in connection.pieces(length):
             pass
+
+
+def _lie(fault: Fault, head: Head) -> bytes:
+    """Return the head of an answer that says what is not so."""
+    raw = head.raw
+    if fault is Fault.OTHER_RANGE and "content-range" in head.fields:
+        numbers = re.findall(r"\d+", head.fields["content-range"])
+        first, last, total = (int(number) + 1 for number in numbers)
+        raw = head.with_field("content-range", f"bytes {first}-{last}/{total}")
+    elif fault is Fault.NO_RANGE:
+        raw = raw.replace(b" 206 ", b" 200 ", 1).replace(b"ontent-Range:", b"ontent-Other:")
+    elif fault is Fault.HUGE_LENGTH and "content-length" in head.fields:
+        raw = head.with_field("content-length", str(1 << 62))
+    elif fault is Fault.ENDLESS:
+        raw = raw.replace(b"ontent-Length:", b"ontent-Other:")
+    return raw
 
 
 def _ended(request: Request) -> bool:

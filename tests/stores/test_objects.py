@@ -31,6 +31,7 @@ from parquet_bloomwriter.stores.s3.journal import Entry, journal_folder
 from parquet_bloomwriter.stores.s3.urls import ObjectPath
 from tests.stores.faults import Fault, Rule
 from tests.stores.proxy import Proxy
+from tests.support.foreign_folders import FOREIGN_FOLDERS, ORDINARY_FOLDERS
 from tests.verbs.files import without_length
 
 if TYPE_CHECKING:
@@ -246,6 +247,18 @@ def test_tables_are_refused(client: Client, bucket: str) -> None:
     with pytest.raises(UnsafeTarget, match="The file was left unchanged"):
         strip(url, output=url)
     assert bloomify(url, ["id"], force=True).written
+    for number, (kind, file, records) in enumerate(FOREIGN_FOLDERS):
+        for record in records:
+            client.put_object(Bucket=bucket, Key=f"{number}/{record}", Body=b"{}")
+        client.put_object(Bucket=bucket, Key=f"{number}/{file}", Body=SMALL)
+        with pytest.raises(UnsafeTarget, match=kind):
+            bloomify(f"s3://{bucket}/{number}/{file}", ["id"])
+        assert body(client, bucket, f"{number}/{file}") == SMALL
+    for number, (file, others) in enumerate(ORDINARY_FOLDERS):
+        for other in others:
+            client.put_object(Bucket=bucket, Key=f"plain{number}/{other}", Body=b"{}")
+        client.put_object(Bucket=bucket, Key=f"plain{number}/{file}", Body=SMALL)
+        assert bloomify(f"s3://{bucket}/plain{number}/{file}", ["id"]).written
 
 
 def test_a_store_that_ignores_conditions_is_refused(careless_store: Store, use: Use) -> None:
@@ -369,8 +382,11 @@ def test_uploads_of_dead_runs_are_ended_and_no_others(client: Client, bucket: st
     theirs = client.create_multipart_upload(Bucket=bucket, Key="theirs")["UploadId"]
     opened = open_bucket(bucket)
     dead, alive = (opened.begin_upload(key) for key in ("dead", "alive"))
-    Entry(opened, "dead", dead, attempt="a").leave()
-    entry = Entry(opened, "alive", alive, attempt="b")
+    entry = Entry(opened, "dead", attempt="a")
+    entry.begun(dead)
+    entry.leave()
+    entry = Entry(opened, "alive", attempt="b")
+    entry.begun(alive)
     objects._cleaned.clear()  # noqa: SLF001  as in a process of its own
     done = bloomify(f"s3://{bucket}/x.parquet", ["id"]).store
     assert done is not None
@@ -380,7 +396,7 @@ def test_uploads_of_dead_runs_are_ended_and_no_others(client: Client, bucket: st
     left = {one["UploadId"] for one in client.list_multipart_uploads(Bucket=bucket)["Uploads"]}
     assert left == {theirs, alive}
     texts = [path.read_text("utf-8") for path in journal_folder().glob("*.json")]
-    assert [json.loads(text)["upload"] for text in texts] == [alive]
+    assert [json.loads(text.splitlines()[1])["upload"] for text in texts] == [alive]
     assert os.environ["AWS_SECRET_ACCESS_KEY"] not in "".join(texts)
     entry.remove()
     assert not list(journal_folder().glob("*"))

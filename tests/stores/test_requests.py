@@ -190,6 +190,7 @@ def test_tags_that_are_hidden_are_not_taken_for_none() -> None:
         get_bucket_ownership_controls=[
             {
                 "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
+                "IsTruncated": False,
                 "ResponseMetadata": {},
             }
         ],
@@ -383,6 +384,7 @@ def test_etags_without_quotes_get_them() -> None:
     bare = {**HEAD, "ETag": "1"}
     page = {
         "Contents": [{"Key": "k", "Size": 3, "ETag": "1", "LastModified": datetime.now(UTC)}],
+        "IsTruncated": False,
         "ResponseMetadata": {},
     }
     bucket = bucket_of(Client(head_object=[bare], list_objects_v2=[page]))

@@ -21,6 +21,8 @@ from parquet_bloomwriter import (
     ColumnNotFound,
     InvalidArgument,
     TableChanged,
+    UnsafeTarget,
+    UnsupportedTable,
     bloomify,
     bloomify_table,
     inspect,
@@ -33,6 +35,7 @@ from parquet_bloomwriter.delta.place import local
 from parquet_bloomwriter.durable import create_whole
 from parquet_bloomwriter.reports.table import FileFate
 from parquet_bloomwriter.tables import replacement
+from parquet_bloomwriter.tables.properties import ask_for_filters
 from parquet_bloomwriter.tables.replacement import Limits
 from tests.support.delta_tables import (
     actions,
@@ -83,6 +86,32 @@ def test_all_files_get_filters_and_readers_see_the_same_rows(table: Path) -> Non
     assert pl.read_delta(os.fspath(table)).sort("id").equals(by_polars)
     assert rows_by_duckdb(table, "id = 4711000") == []
     assert len(rows_by_duckdb(table, "email = 'user1500@example.org'")) == 1
+
+
+def test_manifests_of_symbolic_links_are_not_left_stale(table: Path) -> None:
+    name = "delta.compatibility.symlinkFormatManifest.enabled"
+    bloomify_table(table, "id")
+
+    def switch(value: str) -> None:
+        DeltaTable(os.fspath(table)).alter.set_table_properties(
+            {name: value}, raise_if_not_exists=False
+        )
+
+    switch("true")
+    before, first = listing(table), min(files_of(table))
+    for attempt in (
+        lambda: bloomify_table(table, "email"),
+        lambda: strip_table(table, "id"),
+        lambda: ask_for_filters(table, ["id"]),
+    ):
+        with pytest.raises(UnsupportedTable, match=f"{name}.*Set it to false.*GENERATE"):
+            attempt()
+    with pytest.raises(UnsafeTarget, match="Delta"):
+        bloomify(first, ["email"])
+    assert listing(table) == before
+    switch("false")
+    assert bloomify_table(table, "email").count(FileFate.REPLACED) == 3
+    assert strip_table(table, "id").count(FileFate.REPLACED) == 3
 
 
 def test_time_travel_and_history(table: Path) -> None:

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 DATA = written()
 NEW = bloomify(DATA).data or b""
 NAMES = ("a.parquet", "b.parq", "sub/a.parquet", "sub/deep/c.pq")
-HIDDEN = (".a.parquet", "_b.parquet", "_delta_log/x.parquet", ".git/y.parquet", "z.csv", "no")
+HIDDEN = (".a.parquet", "_b.parquet", "_delta_log/x.parquet", ".git/y.parquet")
+OTHERS = dict.fromkeys(("z.csv", "no"), b"something else")
+LEFT = {**dict.fromkeys(HIDDEN, DATA), **OTHERS}
+"""What no verb touches."""
 
 
 @pytest.fixture
@@ -44,6 +47,8 @@ def folder(tmp_path: Path) -> Path:
     for name in (*NAMES, *HIDDEN):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(DATA)
+    for name, data in OTHERS.items():
+        (root / name).write_bytes(data)
     return root
 
 
@@ -61,7 +66,7 @@ def test_a_folder_in_place(folder: Path, jobs: int) -> None:
     outcomes = list(for_each_file([folder], add, jobs=jobs))
     assert [outcome.path for outcome in outcomes] == [str(folder / name) for name in NAMES]
     assert all(outcome.error is None and outcome.output is None for outcome in outcomes)
-    expected = {**dict.fromkeys(HIDDEN, DATA), **dict.fromkeys(NAMES, NEW)}
+    expected = {**LEFT, **dict.fromkeys(NAMES, NEW)}
     assert listing(folder) == expected
 
 
@@ -117,6 +122,39 @@ def test_a_bad_file_does_not_stop_the_others(folder: Path, jobs: int) -> None:
     assert [outcome.report is None for outcome in outcomes] == [False, True, True, False]
     assert (folder / "b.parq").read_bytes() == b"no parquet at all"
     assert (folder / "sub/deep/c.pq").read_bytes() == NEW
+
+
+class PanicException(BaseException):
+    """As libraries in Rust raise it."""
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_whatever_a_verb_raises_is_an_outcome(folder: Path, jobs: int) -> None:
+    raised = [MemoryError(), RecursionError("deep"), PanicException("index out of range")]
+    errors = dict(zip(sorted(map(str, folder.rglob("*.parq*")))[-3:], raised, strict=True))
+
+    def fail(path: str) -> str:
+        if path in errors:
+            raise errors[path]
+        return path
+
+    outcomes = list(for_each_file(folder, fail, jobs=jobs))
+    assert {one.path: one.error for one in outcomes if one.error} == errors
+    assert len(outcomes) == len(NAMES) > len(errors)
+    texts = [str(one) for one in outcomes if isinstance(one.error, PanicException)]
+    assert [text.partition(": ")[2] for text in texts] == ["PanicException: index out of range"]
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_what_ends_a_program_ends_the_loop(
+    folder: Path, jobs: int, ending: type[BaseException]
+) -> None:
+    def end(_: str) -> None:
+        raise ending
+
+    with pytest.raises(ending):
+        list(for_each_file(folder, end, jobs=jobs))
 
 
 def test_one_file_to_a_file_or_a_folder(folder: Path, tmp_path: Path) -> None:
@@ -287,7 +325,7 @@ def test_backups_keep_the_tree(folder: Path, tmp_path: Path, jobs: int, pattern:
     outcomes = list(for_each_file(folder / pattern, backed_up, backup_dir=kept, jobs=jobs))
     assert [outcome.error for outcome in outcomes] == [None] * len(names)
     assert listing(kept) == dict.fromkeys(names, DATA)
-    assert listing(folder) == {**dict.fromkeys(HIDDEN, DATA), **dict.fromkeys(names, NEW)}
+    assert listing(folder) == {**LEFT, **dict.fromkeys(names, NEW)}
 
 
 @pytest.mark.parametrize("backup_dir", ["in", "in/old", "in/sub/../sub/deep/x", "link/x"])
@@ -330,7 +368,7 @@ def test_upper_case_suffixes_are_suffixes(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(DATA)
     found = [os.path.relpath(outcome.path, tmp_path) for outcome in for_each_file(tmp_path, seen)]
-    assert found == ["A.PARQUET", "b.Parq", "sub/C.PQ"]
+    assert found == ["A.PARQUET", "E.CSV", "b.Parq", "sub/C.PQ"]
 
 
 def test_dry_runs_make_no_folders(folder: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import deltalake
@@ -442,3 +443,48 @@ def test_uuids_below_structs_and_lists(tmp_path: Path) -> None:
     found = scan_polars(path).filter(pl.col("n") == 2).collect()
 
     assert found.to_dicts() == [{"n": 2, "s": {"key": b"y" * 16}, "l": [b"y" * 16]}]
+
+
+def test_decimals_of_all_widths_are_those_of_the_file(tmp_path: Path) -> None:
+    """Pyarrow makes decimals of 32 and 64 bits, of which Polars would read 128 bits each."""
+    path = tmp_path / "prices.parquet"
+    numbers = [Decimal(cents) / 100 for cents in range(-500, 500)]
+    for kind in (pa.decimal32(7, 2), pa.decimal64(12, 2), pa.decimal128(12, 2)):
+        prices = pa.array(numbers, pa.decimal128(12, 2)).cast(kind)
+        places = pa.array(range(len(numbers) + 1), pa.int32())
+        keys = pa.array(map(str, numbers))
+        table = pa.table(
+            {
+                "price": prices,
+                "inner": pa.StructArray.from_arrays([prices], ["price"]),
+                "list": pa.ListArray.from_arrays(places, prices),
+                "pair": pa.FixedSizeListArray.from_arrays(prices, 1),
+                "map": pa.MapArray.from_arrays(places, keys, prices),
+            }
+        )
+        pq.write_table(table, path, row_group_size=100)
+        found = scan_polars(path)
+        assert found.filter(col("price") == Decimal("2.50")).collect().height == 1
+        expected = [
+            {
+                "price": one,
+                "inner": {"price": one},
+                "list": [one],
+                "pair": [one],
+                "map": {str(one): one},
+            }
+            for one in numbers
+        ]
+        assert found.collect().to_dicts() == expected
+
+
+def test_names_of_columns_are_no_patterns(tmp_path: Path) -> None:
+    path = tmp_path / "names.parquet"
+    table = pa.table({"^i.*$": [1, 2, 3], "id": [4, 5, 6], "*": [7, 8, 9]})
+    pq.write_table(table, path)
+    assert scan_polars(path).collect().to_dict(as_series=False) == table.to_pydict()
+    assert scan_polars(path, columns=["^i.*$"]).head(2).collect().rows() == [(1,), (2,)]
+    assert scan_polars(path).filter(col("id") == 5).collect().rows() == [(2, 5, 8)]
+    only = scan_polars(path, columns=["^i.*$"]).filter(pl.nth(0) == 2)
+    with pytest.raises((InvalidArgument, pl.exceptions.PolarsError), match="for a pattern"):
+        only.collect()

@@ -11,7 +11,7 @@ import click
 
 from bloomify.console.console import Console, interruptible
 from bloomify.console.help import Reading, section
-from bloomify.exits import exit_code_of_run
+from bloomify.exits import exit_code_of_run, exit_code_of_search
 from bloomify.options import (
     ConditionOptions,
     PathsOptions,
@@ -28,7 +28,15 @@ from bloomify.options import (
     sources_argument,
     state_options,
 )
-from bloomify.runner import FailureLog, find, is_single, table_documents, table_headline
+from bloomify.runner import (
+    FailureLog,
+    find,
+    is_single,
+    note_passed_over,
+    passed_over_documents,
+    table_documents,
+    table_headline,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +95,7 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Prob
 
     The exit code is 0 if something might match and 1 if nothing can. Files that cannot be read
     might match, and --files lists them: then the code is 3, or that of the first if none can be
-    read.
+    read. It is 3 instead of 1 also if symbolic links were passed over that lead nowhere.
     """
     check_paths_options(options, ctx)
     if not (options["where"] or options["eq"]):
@@ -108,8 +116,10 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Prob
     failures = FailureLog(console=console, reads_only=True)
     _take_failures(report, failures)
     _print(report, failures, options, console, found=found, inputs=inputs)
+    note_passed_over(found.passed_over, console)
     might = any(file.error is None for file in report.might_match)
-    ctx.exit(exit_code_of_run(failures.codes, num_files=len(report.files), passed=might))
+    code = exit_code_of_run(failures.codes, num_files=len(report.files), passed=might)
+    ctx.exit(exit_code_of_search(code, found.passed_over))
 
 
 def _probe(
@@ -173,9 +183,9 @@ def _print(  # noqa: PLR0913  what was found, and how it is shown
     from bloomify.views.probe import ProbeText, probe_json
 
     if options["as_json"]:
-        tables = table_documents(found.tables)
+        facts = table_documents(found.tables) | passed_over_documents(found.passed_over)
         console.result(
-            probe_json(report, seconds=console.seconds, failed=failures.documents, **tables)
+            probe_json(report, seconds=console.seconds, failed=failures.documents, **facts)
         )
     elif options["quiet"]:
         return

@@ -9,6 +9,7 @@ import errno
 import os
 
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem, Way
+from parquet_bloomwriter.text import redacted
 
 STANDARD_OUTPUT = "standard output"
 """The file name in errors of writing to standard output."""
@@ -76,8 +77,8 @@ def describe(
     """
     if not isinstance(error, BloomwriterError):
         if isinstance(error, OSError):
-            return _describe_os_error(error, path, reads_only=reads_only)
-        return _where(path) + f"{type(error).__name__}: {error}"
+            return redacted(_describe_os_error(error, path, reads_only=reads_only))
+        return redacted(_where(path) + f"{type(error).__name__}: {error}")
     text = error.message(
         outcome="" if reads_only else None,
         remedy=error.remedy_in(_OPTIONS) if has_remedy else "",

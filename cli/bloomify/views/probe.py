@@ -245,7 +245,7 @@ def _why(one: RowGroupVerdict) -> str:
 
 
 def probe_json(
-    report: ProbeReport, *, seconds: float, failed: Sequence[Document], **tables: object
+    report: ProbeReport, *, seconds: float, failed: Sequence[Document], **facts: object
 ) -> str:
     """Return the report as JSON.
 
@@ -253,7 +253,7 @@ def probe_json(
         report: What was found.
         seconds: How long the command took.
         failed: The entries of the files that could not be read.
-        **tables: What is said of tables, if there are some.
+        **facts: What is said of tables, and of names that were passed over, if there are some.
     """
     names = ("predicate", "verdict", "num_row_groups", "num_surviving", "num_skipped_bytes")
     costs = ("num_excluded", "num_filters", "requests", "bytes_read")
@@ -261,7 +261,7 @@ def probe_json(
         "probe",
         seconds=seconds,
         **facts_of(report, *names, *costs),
-        **tables,
+        **facts,
         explanations=[dataclasses.asdict(one) for one in report.explanations],
         files=[_file_document(file) for file in report.files if file.error is None],
         failed=failed,

@@ -56,7 +56,7 @@ class StripView(View["StripReport"]):
             lines.append(labelled("columns", names, columns=columns))
         if report.left_bytes:
             left = count(report.left_bytes, "byte")
-            reason = "it is not certain that they belong to a filter alone"
+            reason = "nothing may move, or it is not certain that they belong to a filter alone"
             lines.append(labelled("note", f"{left} stay in the file: {reason}", columns=columns))
         lines += [labelled("note", _with_option(note), columns=columns) for note in report.notes]
         lines.append(store_lines(report, columns=columns))

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.delta.place.base import LOG, LogFile, TablePlace
 from parquet_bloomwriter.delta.place.local import LocalPlace
-from parquet_bloomwriter.delta.place.uris import data_path
+from parquet_bloomwriter.delta.place.uris import data_path, new_name
 from parquet_bloomwriter.errors import InvalidArgument, StoreProblem
 from parquet_bloomwriter.source.filesystems import is_far
-from parquet_bloomwriter.source.listing import has_suffix
+from parquet_bloomwriter.source.folders import has_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["LOG", "LogFile", "TablePlace", "is_table", "place_of"]
+__all__ = ["LOG", "LogFile", "TablePlace", "is_table", "new_name", "place_of"]
 
 _VERSIONED = re.compile(r"\d{20}\.(json|checkpoint\..*)")
 """Names of entries and checkpoints."""

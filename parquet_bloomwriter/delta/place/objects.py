@@ -22,6 +22,7 @@ from parquet_bloomwriter.errors import (
     StoreProblem,
     UnsafeTarget,
 )
+from parquet_bloomwriter.source.filesystems import SCHEMES
 from parquet_bloomwriter.stores.s3.answers import Refusal
 from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import abilities_of
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.stores.s3.source import S3Source
 
-_SCHEMES = ("s3", "s3a", "s3n")
 _NS_PER_MS = 1_000_000
 _FIRST_BYTES = 8 << 20
 """An entry is read by one request if it has no more bytes."""
@@ -127,7 +127,7 @@ class ObjectPlace:
         scheme, path = data_path(uri)
         if not scheme:
             return f"{self.root}/{path}"
-        if scheme in _SCHEMES:
+        if scheme in SCHEMES["s3"]:
             return f"s3://{path}"
         raise InvalidArgument(f'the log names "{uri}", which is not on S3, where the table is')
 

@@ -16,6 +16,7 @@ from parquet_bloomwriter.delta.place.base import LOG, LogFile
 from parquet_bloomwriter.delta.place.uris import check_new, data_path, new_uri
 from parquet_bloomwriter.errors import FileChanged, InvalidArgument, UnsafeTarget
 from parquet_bloomwriter.source.base import not_found
+from parquet_bloomwriter.source.filesystems import store_kind
 from parquet_bloomwriter.stores.open import open_store
 from parquet_bloomwriter.stores.whole import FileState, LocalFile
 
@@ -26,13 +27,21 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.whole import WholeStore
 
 _JSON = FileState(size=0, token=None, attributes={"Content-Type": "application/json"})
-_SAME = {
-    **dict.fromkeys(("gs", "gcs"), "gs"),
-    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs", "az", "azure", "adl"), "azure"),
-    **dict.fromkeys(("sftp", "ssh"), "sftp"),
-    **dict.fromkeys(("hdfs", "viewfs"), "hdfs"),
-}
-"""Schemes of one kind of store, by scheme."""
+_NO_HOSTS = ("gs", "memory")
+"""Stores whose URLs name buckets or folders, and no host."""
+
+
+def _store_of(url: str) -> tuple[str, str]:
+    """Return the kind of store that a URL is on, and the host that is asked, if the URL names it.
+
+    A log may name other buckets and containers, as shallow clones do, but no other host: whoever
+    wrote the log would decide which machine gets connections, and what users sign in with.
+    """
+    kind, authority = store_kind(url), url.partition("://")[2].partition("/")[0]
+    host = authority.rpartition("@")[2].lower()
+    if kind in _NO_HOSTS or (kind == "azure" and "@" not in authority):
+        return kind, ""
+    return kind, host.replace(".blob.", ".dfs.") if kind == "azure" else host
 
 
 class OtherPlace:
@@ -113,8 +122,7 @@ class OtherPlace:
         scheme, path = data_path(uri)
         if not scheme:
             return f"{self.root}/{path}"
-        ours = self.root.partition("://")[0].lower()
-        if _SAME.get(scheme, scheme) == _SAME.get(ours, ours):
+        if _store_of(f"{scheme}://{path}") == _store_of(self.root):
             return f"{scheme}://{path}"
         raise InvalidArgument(f'the log names "{uri}", which is not on the store of the table')
 

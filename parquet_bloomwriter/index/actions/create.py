@@ -17,6 +17,8 @@ from parquet_bloomwriter.index.log.entry import Entry, State
 from parquet_bloomwriter.index.log.transaction import load_stable, next_id
 from parquet_bloomwriter.index.managed_tables import check_named, managed_table, state_of
 from parquet_bloomwriter.index.table_formats import check_plain
+from parquet_bloomwriter.source.folders import Leftovers
+from parquet_bloomwriter.source.listing import none_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +51,7 @@ def create_index(  # noqa: PLR0913  as `index.create`
     stable = load_stable(log)
     _check_free(log, stable)
     root = table_root(table)
-    managed = managed_table(table, root)
+    managed, left = managed_table(table, root), Leftovers()
     if managed is not None:
         check_named(files)
         current = managed.files()
@@ -57,7 +59,9 @@ def create_index(  # noqa: PLR0913  as `index.create`
     else:
         if files is None and _is_inside(log, root):
             check_folder(table)
-        current = current_files(table, root, files)
+        current = current_files(table, root, files, left)
+        if not current and files is None:
+            none_in(root, left)
         check_plain(root, current)
     survey = survey_files(root, current, config, table=managed)
     begin = Entry(
@@ -71,7 +75,8 @@ def create_index(  # noqa: PLR0913  as `index.create`
         action="create",
         options=config.options(),
     )
-    return build_version(log, stable, begin, _full_request(config, survey, engine, progress))
+    report = build_version(log, stable, begin, _full_request(config, survey, engine, progress))
+    return replace(report, passed_over=left.groups())
 
 
 def refresh_in_full(  # noqa: PLR0913  what a version is made of

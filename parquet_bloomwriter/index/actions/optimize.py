@@ -38,6 +38,7 @@ from parquet_bloomwriter.index.log.transaction import (
 )
 from parquet_bloomwriter.index.log.version_files import check_intact
 from parquet_bloomwriter.index.storage.base import open_file
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -228,5 +229,5 @@ def _opened(folder: str, part: IndexFile, *, whole: bool = False) -> Iterator[pq
     except FileProblem as error:
         raise IndexProblem(error.problem, path=path, remedy=_REMEDY) from error
     except (pa.ArrowException, KeyError, UnicodeError) as error:
-        problem = f"the part cannot be read: {' '.join(str(error).split())}"
+        problem = f"the part cannot be read: {words_of(error)}"
         raise IndexProblem(problem, path=path, remedy=_REMEDY) from error

@@ -24,6 +24,7 @@ from parquet_bloomwriter.index.actions.create import refresh_in_full
 from parquet_bloomwriter.index.build.survey import survey_files
 from parquet_bloomwriter.index.changes import compare, current_files
 from parquet_bloomwriter.index.config import config_of
+from parquet_bloomwriter.index.contract import LISTING
 from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.layout import root_of, table_root
 from parquet_bloomwriter.index.log.entry import State
@@ -31,12 +32,12 @@ from parquet_bloomwriter.index.log.transaction import fail_if_overtaken, load_ex
 from parquet_bloomwriter.index.log.version_files import check_intact
 from parquet_bloomwriter.index.managed_tables import (
     check_named,
-    check_place,
     managed_table,
     state_of,
     without_state,
 )
 from parquet_bloomwriter.index.table_formats import check_plain
+from parquet_bloomwriter.source.folders import Leftovers
 
 if TYPE_CHECKING:
     import os
@@ -67,6 +68,21 @@ def refresh_index(  # noqa: PLR0913  as `index.refresh`
     progress: Progress | None,
 ) -> IndexReport:
     """Refresh an index; see `index.refresh`."""
+    left = Leftovers()
+    report = _refreshed(log, table, mode, left, files=files, engine=engine, progress=progress)
+    return replace(report, passed_over=left.groups())
+
+
+def _refreshed(  # noqa: PLR0913  as `refresh_index`
+    log: IndexLog,
+    table: StrPath,
+    mode: Mode,
+    leftovers: Leftovers,
+    *,
+    files: StrPath | Sequence[StrPath] | None,
+    engine: Engine | None,
+    progress: Progress | None,
+) -> IndexReport:
     if mode not in MODES:
         raise InvalidArgument(f"{mode!r} is not a mode; there are {', '.join(MODES)}")
     log.check_writable()
@@ -80,14 +96,15 @@ def refresh_index(  # noqa: PLR0913  as `index.refresh`
     managed = None if before is None else managed_table(table, root, before)
     if before is not None and managed is not None:
         check_named(files)
-        check_place(managed, root)
         names = [column.name for column in stable.columns]
         if mode != "full" and (why := before.why_silent(managed, names)):
             raise InvalidArgument(f"the index says nothing about the table: {why}", path=log.folder)
         current = managed.files()
         options = without_state(options) | managed.state(names).options()
     else:
-        current = current_files(table, root, files)
+        current = current_files(table, root, files, leftovers)
+        if files is None:
+            options |= LISTING
         check_plain(root, current)
     if mode == "full":
         return refresh_in_full(

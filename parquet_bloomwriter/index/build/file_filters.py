@@ -42,6 +42,7 @@ from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, MIN_BYTES
 from parquet_bloomwriter.source import read_footer
 from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.text import words_of
 from parquet_bloomwriter.values import LeafReader, floating_dtype
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def clause(error: Exception) -> str:
         return error.problem
     if isinstance(error, OSError) and error.strerror and error.errno:
         return error.strerror
-    return " ".join(str(error).split()) or type(error).__name__
+    return words_of(error)
 
 
 def embedded_filters(

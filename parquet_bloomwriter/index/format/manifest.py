@@ -17,6 +17,7 @@ from parquet_bloomwriter.errors import FileProblem, IndexProblem
 from parquet_bloomwriter.index.files import FileId, ObjectId, are_unchanged, location
 from parquet_bloomwriter.index.format.parquet_io import ParquetOut, integers_of
 from parquet_bloomwriter.index.storage.base import is_on_store, open_file
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -216,7 +217,7 @@ def read_manifest(path: str, size: int = -1) -> FileTable:
     except FileProblem as error:
         raise IndexProblem(error.problem, path=path) from error
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        problem = "the manifest of an index cannot be read: " + " ".join(str(error).split())
+        problem = "the manifest of an index cannot be read: " + words_of(error)
         raise IndexProblem(problem, path=path, remedy="Refresh the index in full.") from error
     ids, sizes, modified_ms, num_rows = numbers
     return FileTable(

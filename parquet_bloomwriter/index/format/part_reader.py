@@ -36,6 +36,7 @@ from parquet_bloomwriter.index.format.part_writer import (
 from parquet_bloomwriter.index.storage.base import open_file, state_of
 from parquet_bloomwriter.kernels.layout import DATA_PAGE, DATA_PAGE_V2, I32, PLAIN, STRUCT
 from parquet_bloomwriter.metadata.schema import LENGTH_BYTES
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,7 +174,7 @@ def _opened(source: IndexSource, path: str) -> tuple[Any, pa.Table]:
         file = pq.ParquetFile(source.for_arrow(), read_dictionary=[TYPE], pre_buffer=False)
         return file, file.read([*_DTYPES, TYPE], use_threads=False)
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        problem = "the part cannot be read: " + " ".join(str(error).split())
+        problem = "the part cannot be read: " + words_of(error)
         raise _broken(path, problem) from error
 
 

@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.contract import contract_of
+from parquet_bloomwriter.index.storage.base import is_on_store
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.contract import Contract
@@ -235,7 +236,7 @@ def _entry(found: Json) -> Entry:
         name=_text(found["name"]),
         state=State(found["state"]),
         version=_integer(found["version"], least=-1),
-        root=None if found["root"] is None else _text(found["root"]),
+        root=None if found["root"] is None else _root(found["root"]),
         columns=tuple(_column(one) for one in _list(found["columns"])),
         manifest=None if found["manifest"] is None else _file(found["manifest"]),
         next_file_id=_integer(found["next_file_id"]),
@@ -272,6 +273,14 @@ def _global(found: Json) -> GlobalFilter:
 
 def _slices(found: Json) -> SliceFile:
     return SliceFile(file=_file(found["file"]), digest=_text(found["digest"]))
+
+
+def _root(value: object) -> str:
+    root = _text(value)
+    # Keys of objects may have such names in them; a local path is compared by its text alone.
+    if not is_on_store(root) and {".", ".."} & set(root.split("/")):
+        raise ValueError(f"{root!r} is not an absolute path without . and ..")
+    return root
 
 
 def _file(found: Json) -> IndexFile:

@@ -141,7 +141,7 @@ class Transaction:
         """Make the version's folder if it is not there, and return it.
 
         Raises:
-            FileExistsError: If a symbolic link stands in its place.
+            IndexProblem: If a symbolic link stands in its place.
         """
         self.log.storage.make_version(self.log.folder, self.folder)
         return self.folder

@@ -1,6 +1,6 @@
 """A lookup: the files of a table that none of its indexes excludes."""
 
-# ruff: noqa: PTH117, PTH119  paths are strings, as in the log
+# ruff: noqa: PTH119  paths are strings, as in the log
 from __future__ import annotations
 
 import os
@@ -16,6 +16,7 @@ from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import FileProblem, IndexNotFound, InvalidArgument, Proposal, Way
 from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.changes import current_files, positions, relative_to
+from parquet_bloomwriter.index.contract import knows_all_files
 from parquet_bloomwriter.index.describe import describe
 from parquet_bloomwriter.index.files import FileId, file_id, location, relative_path
 from parquet_bloomwriter.index.layout import (
@@ -25,6 +26,8 @@ from parquet_bloomwriter.index.layout import (
     home_of,
     homes_above,
     index_folders,
+    is_among,
+    is_in,
     not_found,
     table_root,
 )
@@ -33,18 +36,19 @@ from parquet_bloomwriter.index.managed_tables import (
     IcebergState,
     IcebergTableAt,
     check_named,
-    check_place,
     delta_table,
     delta_table_at_end,
     iceberg_table,
     is_complete,
     is_delta,
+    why_unnamed,
 )
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots, with_files
 from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.index.table_formats import why_not_plain
 from parquet_bloomwriter.predicate import columns_of, parse, to_text
+from parquet_bloomwriter.source.folders import Leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -131,8 +135,10 @@ def look_up_in(  # noqa: PLR0913  as `look_up`
     else:
         found = _promised_files(table, root, files, opened.values())
     was_listed = found is None and files is None
+    left = Leftovers()
     if found is None:
-        found = current_files(table, root, files)
+        those = [(one.root, one.files) for one in opened.values() if isinstance(one, Snapshot)]
+        found = current_files(table, root, files, left, known=those)
     places = _places(root, name)
     all_answers = {
         folder: _ask(folder, one, expression, found, root) for folder, one in opened.items()
@@ -157,6 +163,7 @@ def look_up_in(  # noqa: PLR0913  as `look_up`
         kept_bytes=int(sizes[kept].sum()),
         indexes=tuple(answer.use for answer in answers),
         was_listed=was_listed,
+        passed_over=left.groups(),
     )
 
 
@@ -178,17 +185,18 @@ def _managed(
         check_named(files)
         return delta_table(path, version)
     for one in opened:
-        if isinstance(one, Snapshot) and one.table_state is not None and _is_in(path, one.root):
+        if isinstance(one, Snapshot) and one.table_state is not None and is_in(path, one.root):
             check_named(files)
             return _at_end(path, one.root, one.table_state)
     return None
 
 
 def _at_end(path: str, root: str, state: DeltaState | IcebergState) -> ManagedTable:
-    """Return the table that an index was made of, at its last state.
+    """Return the Delta table that an index was made of, at its last state.
 
     Raises:
-        InvalidArgument: If only a part of it is named, or if it lies elsewhere by now.
+        InvalidArgument: If only a part of it is named, or if it is an Iceberg table, which must be
+            named.
     """
     if path != root:
         known = root if isinstance(state, DeltaState) else state.name
@@ -197,11 +205,9 @@ def _at_end(path: str, root: str, state: DeltaState | IcebergState) -> ManagedTa
             path=path,
             remedy=f'Name the table: "{known}".',
         )
-    if isinstance(state, DeltaState):
-        return delta_table_at_end(path)
-    table = iceberg_table(state.name)
-    check_place(table, root)
-    return table
+    if why := why_unnamed(path, state):
+        raise InvalidArgument(f"the index says nothing here: {why}", path=path)
+    return delta_table_at_end(path)
 
 
 def _if_about(
@@ -234,7 +240,7 @@ def _root_of(path: str, opened: Iterable[Snapshot | Reason]) -> str:
 def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None) -> bool:
     """Return whether an index exists, and is of a table that some folders or files belong to.
 
-    If the index's log cannot be read, or names no absolute path, the table is not known: True.
+    If the index's log cannot be read, the table is not known: True.
 
     Args:
         folder: The index's.
@@ -248,9 +254,9 @@ def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None
         if info is None:  # it does not exist any more
             return False
         root = info.root
-    if paths is None or not (os.path.isabs(root) or is_on_store(root)):
+    if paths is None or not root:
         return True
-    return any(_is_in(path, root) or _is_in(root, path) for path in paths)
+    return is_among(root, paths)
 
 
 def _by_slices(
@@ -276,7 +282,7 @@ def _by_slices(
         return None
     state = snapshot.table_state
     if managed is None or state is None:
-        if managed is not None or state is not None:
+        if managed is not None or state is not None or not knows_all_files(entry.options):
             return None
     elif not state.is_of(managed) or not is_complete(entry.options):
         return None
@@ -345,7 +351,7 @@ def _folders_on_store(path: str, home: str | None) -> list[str]:
     """Find indexes of a table on a store; records of other tables are looked for meanwhile."""
     first, *others = homes_above(path) if home is None else [home]
     with ThreadPoolExecutor(_THREADS) as pool:
-        records = pool.submit(why_not_plain, path)  # what it finds is kept, and asked for later
+        records = pool.submit(why_not_plain, [path])  # what it finds is kept, and asked for later
         above = pool.map(partial(index_folders, is_above=True), others)
         found = index_folders(first) + [folder for some in above for folder in some]
         with suppress(OSError, FileProblem):
@@ -361,17 +367,17 @@ def _promised_files(
 ) -> list[FileId] | None:
     """Return the files of a table as its indexes know them; None if the table must be listed.
 
-    It need not be listed if the contract of all indexes of the table is "immutable", and they know
-    some of the files that are asked about.
+    It need not be listed if the contract of all indexes of the table is "immutable", they were made
+    by the present rule of what counts, and they know some of the files that are asked about.
     """
     path = absolute_path(table)
-    about = [one for one in opened if isinstance(one, Snapshot) and _is_in(path, one.root)]
-    if not about or any(one.entry.contract != "immutable" for one in about):
+    about = [one for one in opened if isinstance(one, Snapshot) and is_in(path, one.root)]
+    if not about or not all(knows_all_files(one.entry.options) for one in about):
         return None
     promised: dict[str, FileId] = {}
     for one in about:
         for file in relative_to(root, one.files.identities(), folder=one.root):
-            if path != one.root and not _is_in(location(root, file), path):
+            if path != one.root and not is_in(location(root, file), path):
                 continue
             if promised.setdefault(file.path, file) != file:
                 return None  # two indexes know different files of this name: one promise is broken
@@ -379,11 +385,6 @@ def _promised_files(
         return sorted(promised.values()) or None
     wanted = {absolute_path(file) for file in paths_of(files)}
     return sorted(promised.get(relative_path(root, one)) or file_id(root, one) for one in wanted)
-
-
-def _is_in(path: str, folder: str) -> bool:
-    """Return whether a path is a folder itself or lies below it."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _no_index(table: StrPath, name: str | None, home: StrPath | None) -> IndexNotFound:

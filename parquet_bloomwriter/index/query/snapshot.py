@@ -28,7 +28,7 @@ from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
 from parquet_bloomwriter.index.home_writers import warn_of_home
-from parquet_bloomwriter.index.layout import LOG, root_of
+from parquet_bloomwriter.index.layout import LOG, is_among, root_of
 from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.managed_tables import state_of
@@ -40,7 +40,7 @@ from parquet_bloomwriter.index.query.sliced import SlicedIndex
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
 from parquet_bloomwriter.index.table_formats import why_not_plain
-from parquet_bloomwriter.text import safe
+from parquet_bloomwriter.text import safe, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -93,7 +93,7 @@ def open_snapshots(
         The index's folder, and its newest stable version; or why it must not be used.
     """
     reasons: dict[tuple[str, ReferenceKind | None], Reason | None] = {}
-    folders = list(folders)
+    folders, asked = list(folders), list(asked)
     if len(folders) > 1 and is_on_store(folders[0]):
         with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
             opened = list(pool.map(partial(open_snapshot, with_files=with_files), folders))
@@ -106,6 +106,8 @@ def open_snapshots(
             key = snapshot.root, known
             if key not in reasons:
                 reasons[key] = _why_not_plain(snapshot, asked, known=known)
+            if is_among(snapshot.root, asked):
+                warn_of_home(folder, snapshot.root)
             yield folder, reasons[key] or snapshot
         else:
             yield folder, snapshot
@@ -413,9 +415,7 @@ def _open(folder: str, before: Snapshot | None) -> Snapshot:
         size = os.stat(path).st_size
         if size != entry.manifest.size:
             raise IndexProblem(f"it has {size} bytes, not {entry.manifest.size}", path=path)
-    snapshot = Snapshot(entry, folder)
-    warn_of_home(folder, snapshot.root)
-    return snapshot
+    return Snapshot(entry, folder)
 
 
 def _state_of(folder: str) -> Hashable:
@@ -424,10 +424,11 @@ def _state_of(folder: str) -> Hashable:
 
 
 def _why_not_plain(
-    snapshot: Snapshot, asked: Iterable[str], *, known: ReferenceKind | None
+    snapshot: Snapshot, asked: Sequence[str], *, known: ReferenceKind | None
 ) -> Reason | None:
+    root = [snapshot.root] if is_among(snapshot.root, asked) else []
     try:
-        found = why_not_plain(snapshot.root, asked, known=known)
+        found = why_not_plain([*root, *asked], known=known)
     except (OSError, FileProblem) as error:
         return _reason_of(error, snapshot.folder)
     if found is None or known is not None or snapshot.table_state is None:
@@ -442,7 +443,11 @@ def _why_not_plain(
 def _reason_of(error: Exception, folder: str) -> Reason:
     """Return the reason for not using an index that cannot be read."""
     is_ours = isinstance(error, RecursionError | MemoryError)
-    told = str(error) if isinstance(error, BloomwriterError) else f"{type(error).__name__}: {error}"
+    told = (
+        str(error)
+        if isinstance(error, BloomwriterError)
+        else f"{type(error).__name__}: {words_of(error)}"
+    )
     where = "" if safe(folder) in safe(told) else f' in "{folder}"'
     return Reason(
         code=Code.INTERNAL_ERROR if is_ours else Code.INDEX_BROKEN,

@@ -125,7 +125,12 @@ class Storage(Protocol):
         ...
 
     def make_log(self, log_folder: str, *, is_new: bool) -> None:
-        """Make the log's folder, if it is not there; and if it is new, see that it stays."""
+        """Make the log's folder, if it is not there; and if it is new, see that it stays.
+
+        Raises:
+            IndexProblem: If it, or the index's folder, is a symbolic link. So do `create_entry`,
+                `remove_leftovers`, `new_file` and `make_version`, for the folders they write to.
+        """
         ...
 
     def read_entry(self, path: str, most: int) -> bytes | None:

@@ -1,10 +1,12 @@
 """Indexes on a local or mounted disk.
 
 An entry of the log is a file that only one of several writers gets (`durable.create_once`). Only
-files in folders `v__=<N>` are ever removed, and never what a symbolic link leads to.
+files in folders `v__=<N>` are ever removed, and never what a symbolic link leads to. Nothing is
+written where the index's folder, or a folder in it, is a symbolic link: its target may be a folder
+of the user that the link's author may not write to. The index's home may be one.
 """
 
-# ruff: noqa: PTH102, PTH106, PTH112, PTH114, PTH116, PTH118, PTH120, PTH208  system calls
+# ruff: noqa: PTH102, PTH106, PTH112, PTH114, PTH116, PTH118, PTH119, PTH120, PTH208  system calls
 from __future__ import annotations
 
 import contextlib
@@ -21,6 +23,7 @@ from parquet_bloomwriter.durable import (
     remove_tree,
     sync_folder,
 )
+from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.storage.base import LOG
 from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.local import open_local
@@ -71,6 +74,7 @@ class LocalStorage:
 
         A process that made them before may have died before it synced them.
         """
+        check_no_link(log_folder)
         make_folders(log_folder)
         if is_new:
             folder = log_folder
@@ -85,10 +89,12 @@ class LocalStorage:
 
     def create_entry(self, path: str, data: bytes, *, attempt: str, one_writer: bool) -> bool:  # noqa: ARG002
         """See `Storage`."""
+        check_no_link(os.path.dirname(path))
         return create_once(path, data)
 
     def remove_leftovers(self, log_folder: str) -> None:
         """See `Storage`."""
+        check_no_link(log_folder)
         remove_leftovers(log_folder)
 
     def open(
@@ -104,20 +110,17 @@ class LocalStorage:
 
     def new_file(self, path: str) -> LocalNewFile:
         """See `Storage`."""
-        make_folders(os.path.dirname(path))
+        folder = os.path.dirname(path)
+        check_no_link(folder)
+        make_folders(folder)
         return LocalNewFile(path)
 
     def make_version(self, folder: str, version_folder: str) -> None:
-        """See `Storage`.
-
-        Raises:
-            FileExistsError: If a symbolic link stands in its place.
-        """
+        """See `Storage`."""
         try:
             os.mkdir(version_folder)
         except FileExistsError:
-            if os.path.islink(version_folder):
-                raise
+            check_no_link(version_folder)
             return
         sync_folder(folder)
 
@@ -204,6 +207,32 @@ class LocalNewFile:
         if self.fd >= 0:
             fd, self.fd = self.fd, -1
             os.close(fd)
+
+
+def check_no_link(folder: str) -> None:
+    """Check that a folder of an index, and those up to the index's own, are no symbolic links.
+
+    Args:
+        folder: `_log`, `v__=<N>` or a folder in it, absolute. It need not exist.
+
+    Raises:
+        IndexProblem: If one is.
+    """
+    inside = [folder]
+    while inside[-1] != (above := os.path.dirname(inside[-1])):
+        name = os.path.basename(inside[-1])
+        inside.append(above)
+        if name == LOG or _VERSION.fullmatch(name):
+            break
+    else:
+        inside = [folder]
+    for one in inside:
+        if os.path.islink(one):
+            raise IndexProblem(
+                "this folder of the index is a symbolic link, through which nothing is written",
+                path=one,
+                remedy="Remove the link. To keep an index elsewhere, name the folder as its home.",
+            )
 
 
 def _version_folder(folder: str, version: int) -> str:

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from threading import local
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.caches import register
+from parquet_bloomwriter.caches import make_room, register
 from parquet_bloomwriter.errors import (
     FileChanged,
     FileProblem,
@@ -157,8 +157,7 @@ class ObjectStorage:
             if not size:
                 return b""
             data, state = bucket.read(key, 0, size, if_match=etag)
-        while len(_entries) >= _MAX_ENTRIES:
-            _entries.pop(next(iter(_entries)))
+        make_room(_entries, most=_MAX_ENTRIES)
         _entries[path, state.etag] = data
         keep_entry(bucket, key, state.etag, data)
         return data

@@ -8,7 +8,9 @@ not above the literal:
     x != 5.5   every value       x > 5.5, x >= 5.5    x > 5
 
 Decimals and integers become the nearest value of a floating column's type, as in SQL; floats stay
-exact.
+exact. SQL compares decimals with floats as DOUBLE: 0.70 equals 7e-1, which is a little less, and
+several decimals of many digits may equal one DOUBLE. So a float is equal to all decimals that are
+rounded to it. (pyarrow does not round: its cast makes 0.7000000000000001 of 0.70.)
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
@@ -66,6 +68,9 @@ class ArrowFloor:
 
     is_exact: bool
     """Whether the floor equals the literal."""
+
+    first: Any = None
+    """The smallest value that equals the literal, if that is less than the floor."""
 
     is_nan: bool = False
     """Whether the literal is NaN among values that never are: it differs from all of them."""
@@ -153,12 +158,44 @@ def _integer(value: Value, type_: pa.DataType) -> ArrowFloor:
 
 def _decimal(value: Value, type_: pa.DataType) -> ArrowFloor:
     high = 10**type_.precision - 1
-    found = _among_integers(_number(value) * Fraction(10) ** type_.scale, -high, high)
+    if isinstance(value, float) and math.isnan(value):
+        return ArrowFloor(floor=None, is_exact=False, is_nan=True)
+    if isinstance(value, float) and math.isfinite(value):
+        first, last = _rounded_to(value, Fraction(10) ** type_.scale)
+        found = _among_integers(last, -high, high)
+        if found.floor is None or found.floor < first:
+            found = replace(found, is_exact=False)
+        else:
+            found = replace(found, is_exact=True, first=max(first, -high))
+    else:
+        found = _among_integers(_number(value) * Fraction(10) ** type_.scale, -high, high)
     if found.floor is None:
         return found
-    digits = tuple(int(digit) for digit in str(abs(found.floor)))
-    floor = Decimal((int(found.floor < 0), digits, -type_.scale))
-    return ArrowFloor(floor=floor, is_exact=found.is_exact)
+    scale = type_.scale
+    least = None if found.first in (None, found.floor) else _scaled(found.first, scale)
+    return replace(found, floor=_scaled(found.floor, scale), first=least)
+
+
+def _rounded_to(number: float, unit: Fraction) -> tuple[int, int]:
+    """Return the first and the last of the integers k for which k / unit is rounded to a DOUBLE.
+
+    If there is none, the last is the greatest k for which k / unit is rounded to less.
+    """
+    below, above = (math.nextafter(number, end) for end in (-math.inf, math.inf))
+    exact = Fraction(number)
+    half_below = exact - (exact - Fraction(below if math.isfinite(below) else number)) / 2
+    half_above = exact + (Fraction(above if math.isfinite(above) else number) - exact) / 2
+    first, last = math.ceil(half_below * unit), math.floor(half_above * unit)
+    # Halfway between two DOUBLEs, the even one is taken.
+    first += float(first / unit) < number
+    last -= float(last / unit) > number
+    return first, last
+
+
+def _scaled(unscaled: int, scale: int) -> Decimal:
+    """Return a decimal exactly, whatever the context's precision is."""
+    digits = tuple(int(digit) for digit in str(abs(unscaled)))
+    return Decimal((int(unscaled < 0), digits, -scale))
 
 
 def _floating(value: Value, type_: pa.DataType) -> ArrowFloor:
@@ -223,14 +260,22 @@ def _time(value: Value, type_: pa.DataType) -> ArrowFloor:
 def _string(value: Value, _: pa.DataType) -> ArrowFloor:
     if not isinstance(value, str):
         raise Incomparable("Give text: in SQL in single quotes, in Python as a str.")
+    _utf8(value)
     return ArrowFloor(floor=value, is_exact=True)
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise Incomparable("Give valid Unicode: a surrogate stands for no character.") from None
 
 
 def _binary(value: Value, type_: pa.DataType) -> ArrowFloor:
     import pyarrow as pa
 
     if isinstance(value, str) and "\\" not in value:
-        value = value.encode()
+        value = _utf8(value)
     if isinstance(value, UUID):
         value = value.bytes
     if not isinstance(value, bytes):

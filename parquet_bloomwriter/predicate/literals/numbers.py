@@ -90,6 +90,9 @@ def place_integer(column: ColumnType, value: Value) -> LiteralRange | UnknownRan
         return problem
     if column.bits == _WIDE_BITS and not -EXACT_IN_DOUBLE < value < EXACT_IN_DOUBLE:
         return _ROUNDED
+    is_whole = value == value.to_integral_value() if isinstance(value, Decimal) else True
+    if not is_whole and float(value).is_integer():
+        return _DIGITS  # 1.0000000000000001, which DataFusion reads as DOUBLE
     return fraction(*value.as_integer_ratio(), f"{value} is no integer")
 
 

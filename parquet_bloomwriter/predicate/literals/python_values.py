@@ -7,7 +7,6 @@ structs, lists) `UnknownKind` is raised, and nothing may be concluded from them.
 
 from __future__ import annotations
 
-import sys
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +14,7 @@ from uuid import UUID
 
 import numpy as np
 
+from parquet_bloomwriter.arguments import is_of_library
 from parquet_bloomwriter.predicate.arrow_columns import is_binary, is_text, is_uuid
 from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, UnknownKind, Value
 from parquet_bloomwriter.predicate.iso_8601 import (
@@ -49,7 +49,7 @@ def plain_value(given: object) -> Value | None:
         return cast("Value", given)
     if given is None or _is_missing(given):
         return None
-    if _is_arrow_scalar(given):
+    if is_of_library(given, "pyarrow", "Scalar"):
         import pyarrow as pa
 
         return plain_values(pa.repeat(given, 1))[0]
@@ -112,13 +112,7 @@ def _date_of(nanoseconds: int) -> Value:
 
 def _is_missing(given: object) -> bool:
     """Whether a literal is one of the nulls of pandas."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and (given is pandas.NA or given is pandas.NaT)
-
-
-def _is_arrow_scalar(given: object) -> bool:
-    arrow = sys.modules.get("pyarrow")
-    return arrow is not None and isinstance(given, arrow.Scalar)
+    return any(is_of_library(given, "pandas", name) for name in ("NAType", "NaTType"))
 
 
 def _of_numpy(given: np.generic) -> Value | None:

@@ -5,7 +5,8 @@ hold one or the other (`isAdjustedToUTC`). To compare the two, readers take the 
 or no zone at all, so nothing is concluded.
 
 Where columns and literals differ in precision, readers cut: DataFusion cuts the literal to the
-column's unit; DuckDB and Spark cut text that is compared with a date to its day, towards the past
+column's unit; DuckDB cuts `TIMESTAMP '...'` and `TIME '...'` to microseconds, also where the column
+has nanoseconds; DuckDB and Spark cut text that is compared with a date to its day, towards the past
 or towards 1970. INT96 has nanoseconds, of which DuckDB and Spark see only microseconds; DuckDB does
 the same with times of UTC.
 
@@ -149,9 +150,18 @@ def _fitting(found: LiteralRange, bits: int) -> LiteralRange | UnknownRange:
 
 
 def _cut(nanoseconds: int, unit: int) -> LiteralRange:
-    """Return the range of whole units; of a fraction, both neighbours."""
+    """Return the range of whole units; of a fraction, both neighbours.
+
+    Nanoseconds may be read unchanged, or cut or rounded to microseconds.
+    """
     whole, rest = divmod(nanoseconds, unit)
-    return LiteralRange.among((whole, whole + 1)) if rest else LiteralRange.at(whole)
+    if rest:
+        return LiteralRange.among((whole, whole + 1))
+    beyond = nanoseconds % _SEEN_NANOSECONDS
+    if not beyond:
+        return LiteralRange.at(whole)
+    first = nanoseconds - beyond
+    return LiteralRange.among((first, nanoseconds, first + _SEEN_NANOSECONDS))
 
 
 PLACES: Mapping[Kind, Callable[[ColumnType, Value], LiteralRange | UnknownRange]] = {

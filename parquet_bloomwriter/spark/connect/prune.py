@@ -188,23 +188,33 @@ def _absolute(root: str, path: str) -> str:
 
 
 def _present(snapshot: Snapshot, locations: Sequence[str]) -> NDArray[Any]:
-    """Return which files may be read; all files if that is not easy to find out."""
+    """Return which files the query may read, by their names alone.
+
+    A name in an index may lead anywhere, and files that are excluded are looked at. So of names
+    that lead out of the table's folder, only those count that are in the query's places. If the
+    places are many, files within the table's folder all count.
+    """
     import numpy as np
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     paths, root = snapshot.files.paths, snapshot.root.rstrip("/") + "/"
-    everything = np.ones(len(paths), np.bool_)
+    is_absolute = np.zeros(len(paths), np.bool_)
+    for start in SCHEMES if is_on_store(root) else (*SCHEMES, "/"):  # keys may begin with "/"
+        is_absolute |= np.asarray(pc.starts_with(paths, start))
+    stays: NDArray[Any] = ~np.asarray(pc.match_substring_regex(paths, r"(^|/)\.\.(/|$)"))
     if len(locations) > _MANY_LOCATIONS or any(root.startswith(f"{x}/") for x in locations):
-        return everything
+        is_absolute &= ~np.asarray(pc.is_in(paths, pa.array(locations, pa.string())))
+        return stays & ~is_absolute
     present = np.zeros(len(paths), np.bool_)
-    for start in SCHEMES if is_on_store(root) else ("/",):
-        present |= np.asarray(pc.starts_with(paths, start))
     for location in locations:
+        places = [location]
         if location.startswith(root):
-            inside = location.removeprefix(root)
-            present |= np.asarray(pc.starts_with(paths, f"{inside}/"))
-            present |= np.asarray(pc.equal(paths, inside))
-    return present
+            places.append(location.removeprefix(root))
+        for place in places:
+            present |= np.asarray(pc.starts_with(paths, f"{place}/"))
+            present |= np.asarray(pc.equal(paths, place))
+    return stays & present
 
 
 # Names of columns in an index.

@@ -47,7 +47,7 @@ class FoundIndex:
     name: str
     home: str
     table: str
-    """Root of the table."""
+    """Root of the table, as the index has it."""
 
 
 class KnownHomes:
@@ -97,6 +97,30 @@ class KnownHomes:
             raise InvalidArgument(problem, remedy="Say which: give its table as table=.")
         home = os.path.dirname(infos[0].folder)
         return FoundIndex(name=name, home=home, table=infos[0].root or _beside(home))
+
+    def find_with_table(self, name: str, table: str | None = None) -> FoundIndex:
+        """Find an index by name, whose table is going to be read.
+
+        The log of an index names a table, and may come from a stranger. So that table is read only
+        if the caller or the session has named it, too, or if the index lies in its folder.
+
+        Args:
+            name: As for `find`.
+            table: As for `find`.
+
+        Raises:
+            IndexNotFound: As `find`.
+            InvalidArgument: As `find`; or if only the index names the table.
+        """
+        found = self.find(name, table)
+        if found.table in {table, _beside(found.home), *self._tables}:
+            return found
+        raise InvalidArgument(
+            f'the index says that it is of "{found.table}", which this session has not named',
+            path=os.path.join(found.home, name),
+            remedy="If it is the table that you mean, give it as table=, or as "
+            "Hyperspace(spark, tables=[...]).",
+        )
 
     def _not_found(self, name: str, table: str | None) -> IndexNotFound:
         names = list(dict.fromkeys(info.name for info in self.infos()))

@@ -10,8 +10,9 @@ of `protocol`.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.lazy_names import importer
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.spark.rules.session import (
@@ -26,13 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["clear_caches", "disable", "enable", "is_enabled", "problem_of", "trace"]
 
 
-def __getattr__(name: str) -> object:
-    """Import a function of `session` when it is first used."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.session"), name)
-    globals()[name] = value
-    return value
+__getattr__ = importer(__name__, dict.fromkeys(__all__, "session"))
 
 
 def __dir__() -> list[str]:

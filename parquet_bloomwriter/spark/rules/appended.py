@@ -5,7 +5,7 @@ are read at once, in the driver, if they are few and a small share of the table,
 are kept. Files that are gone only make the filter larger than it need be.
 """
 
-# ruff: noqa: PTH110, PTH116, PTH118, PTH202  paths are strings, as in the index
+# ruff: noqa: PTH110, PTH116, PTH202  paths are strings, as in the index
 from __future__ import annotations
 
 import os
@@ -13,7 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.caches import make_room
 from parquet_bloomwriter.index.build.group import filter_of_file
+from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.parallel import default_jobs
@@ -92,8 +94,7 @@ class AppendedFilters:
         kept = self._kept.get(key)
         if kept is None:
             kept = filter_of_file(path, column, fpp=fpp, max_bytes=_MAX_FILE_BYTES)
-            while len(self._kept) >= _MAX_KEPT:
-                self._kept.pop(next(iter(self._kept)), None)
+            make_room(self._kept, most=_MAX_KEPT)
             self._kept[key] = kept
         return kept
 
@@ -146,16 +147,19 @@ def _problem(
 def _bytes_gone(snapshot: Snapshot, present: NDArray[np.bool_]) -> int:
     """Return the bytes in files of the index that do not exist any more.
 
-    Files that exist and are not present are only not read by the query. A store is not asked.
+    Files that exist and are not present are only not read by the query. A store is not asked, and
+    names that lead out of the table's folder are not followed.
     """
     import numpy as np
 
     if snapshot.entry.contract == "immutable" or is_on_store(snapshot.root):
         return 0
-    absent = np.flatnonzero(~present)[:_MAX_LOOKED_FOR].tolist()
     files = snapshot.files
+    absent = files.take(np.flatnonzero(~present)[:_MAX_LOOKED_FOR]).identities()
     return sum(
-        int(files.sizes[i])
-        for i in absent
-        if not os.path.exists(os.path.join(snapshot.root, files.paths[i].as_py()))
+        file.size
+        for file in absent
+        if not file.path.startswith("/")
+        and ".." not in file.path.split("/")
+        and not os.path.exists(location(snapshot.root, file))
     )

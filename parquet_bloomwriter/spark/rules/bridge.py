@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.caches import make_room
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.spark.plan.catalog import column_for, column_of, matching_indexes
@@ -230,9 +231,8 @@ class Bridge:
         if key is None:
             text = f"{snapshot.root}\0{_listed(snapshot)}{_etags(snapshot)}"
             key = self._keys[snapshot] = hashlib.sha256(text.encode()).hexdigest()
+        make_room(self._snapshots, most=_MAX_KEPT)
         self._snapshots[key] = snapshot
-        while len(self._snapshots) > _MAX_KEPT:
-            self._snapshots.pop(next(iter(self._snapshots)), None)
         return key
 
     def _note(self, request: Request, index: str | None, reason: Reason | None) -> None:

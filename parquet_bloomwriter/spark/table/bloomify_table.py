@@ -68,6 +68,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     replace: bool = False,
     force: bool = False,
     regenerate_crc: bool = True,
+    keep_time: bool = False,
     branch: str | None = None,
     num_tasks: int | None = None,
     progress: Progress | None = None,
@@ -84,8 +85,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
 
     The files must lie on disks that the driver (on Spark Connect: the server) and all executors
     reach by the same path, or on S3 (`s3a://`), GCS (`gs://`), Azure (`abfss://`) or HDFS. The
-    files of a table are those that Spark reads: with any suffix, but not below names that begin
-    with `.` or `_`. Files that are not Parquet are left in place, or copied unchanged. Of the
+    files of a table are those that Spark reads: with any suffix, also behind symbolic links, but
+    no hidden ones. Files that are not Parquet are left in place, or copied unchanged. Of the
     hidden files only `_SUCCESS` is copied, at the end, if no file failed.
 
     On stores, executors use the keys and endpoints of Spark's configuration. There the output
@@ -123,9 +124,12 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             sizes of their files. With another placement than "end", DataFrames that were made
             before a rewrite in place silently miss rows.
         replace: Whether to build filters anew where a file has filters already.
-        force: Whether to go on although a table format (Delta, Iceberg, Hudi) or a `_metadata` file
-            keeps a record of the files, a file has hard links, or a checksum file does not match.
+        force: Whether to go on although a table format, the log of a Spark stream or a `_metadata`
+            file keeps a record of the files, a file has hard links, or a checksum file does not
+            match.
         regenerate_crc: Whether to renew Hadoop's checksum files. If not, files with one fail.
+        keep_time: Whether new files get the times of modification of the old ones, for folders
+            that a stream reads. Only on disks.
         branch: Of an Iceberg table; None for its main branch.
         num_tasks: Number of tasks; by default eight times as many as Spark runs at once.
         progress: Receives counts of files and bytes; by default a line on standard error, if that
@@ -153,8 +157,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     use_settings_of(spark)
     place = os.fspath(path) if is_iceberg(path) else _place(path)
     if is_iceberg(place) or is_table(place):
-        if output is not None or force:
-            asked = "force" if output is None else "an output"
+        if output is not None or force or keep_time:
+            asked = "an output" if output is not None else "force" if force else "keep_time"
             raise InvalidArgument(
                 f'"{place}" is a table whose files get new names by commits: '
                 f"{asked} says nothing there"
@@ -174,6 +178,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         )
     if branch is not None:
         raise InvalidArgument(f'"{os.fspath(path)}" is no Iceberg table, and has no branches')
+    if keep_time and is_on_store(place):
+        raise InvalidArgument("keep_time is for disks: stores set the times of their objects")
     request = TableRequest(
         path=place,
         output=None if output is None else _place(output),
@@ -188,6 +194,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             replace=replace,
             force=force,
             regenerate_crc=regenerate_crc,
+            keep_time=keep_time,
         ),
     )
     plan = _where_files_are(spark, plan_table, request)

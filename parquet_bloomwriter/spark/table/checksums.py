@@ -154,6 +154,6 @@ def _write(path: str, data: bytes, *, like: str) -> None:
     with temporary_beside(path, permissions=PRIVATE) as temporary, open(like, "rb") as about:
         with os.fdopen(os.dup(temporary.fd), "wb") as file:
             file.write(data)
-        carry_over(about.fileno(), temporary.fd)
+        carry_over(about.fileno(), temporary.fd, name=path)
         os.fsync(temporary.fd)
         os.replace(temporary.path, path)

@@ -1,15 +1,13 @@
 """The files of a table that Spark reads: those of a folder, in partitions or not.
 
-Spark reads every file of the folder, with any suffix. It passes over files and folders whose names
-begin with `.`, or begin with `_` and have no `=` (`_a=1` is a partition). Source: Spark,
-HadoopFSUtils.shouldFilterOutPathName.
+Spark reads every file of the folder that is not hidden (`source.folders`), with any suffix.
 """
 
-# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH119, PTH120, PTH123  paths stay as given
+# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH119, PTH120  paths stay as given
 from __future__ import annotations
 
+import itertools
 import os
-import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,20 +15,20 @@ from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
 from parquet_bloomwriter.replace.external_references import (
     Reference,
     ReferenceKind,
+    find_by_name,
     find_references,
+    format_of,
 )
-from parquet_bloomwriter.source.listing import has_suffix, none_in
+from parquet_bloomwriter.source.folders import Leftovers, Why, walk, why_not
+from parquet_bloomwriter.source.listing import none_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_MAGIC = (b"PAR1", b"PARE")
-_BEING_COPIED = "._COPYING_"
-
-_TABLE_FORMATS = {
-    ReferenceKind.DELTA_LOG: "Delta",
-    ReferenceKind.ICEBERG_METADATA: "Iceberg",
-    ReferenceKind.HUDI_TIMELINE: "Hudi",
+_WHY_NOT = {
+    Why.NOT_REGULAR: "not a regular file",
+    Why.EMPTY: "an empty file, which Spark passes over",
+    Why.NOT_PARQUET: "not a Parquet file",
 }
 
 
@@ -72,23 +70,10 @@ def table_files(path: str) -> tuple[str, tuple[TableFile, ...]]:
     return root, tuple(files)
 
 
-def is_hidden(name: str) -> bool:
-    """Return whether Spark passes over files and folders of this name."""
-    underscored = name.startswith("_") and "=" not in name
-    return underscored or name.startswith(".") or name.endswith(_BEING_COPIED)
-
-
-def names_in(root: str, folder: str = "") -> Iterator[str]:
+def names_in(root: str) -> Iterator[str]:
     """Yield the names of all files that Spark reads, relative to the root, with "/"."""
-    with os.scandir(os.path.join(root, folder)) as entries:
-        for entry in entries:
-            if is_hidden(entry.name):
-                continue
-            name = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_dir(follow_symlinks=False):
-                yield from names_in(root, name)
-            elif not (entry.is_symlink() and os.path.isdir(entry.path)):
-                yield name
+    for found in walk(root, Leftovers()):
+        yield found.inner
 
 
 def check_is_plain(root: str, files: Iterable[TableFile], *, in_place: bool) -> None:
@@ -98,40 +83,34 @@ def check_is_plain(root: str, files: Iterable[TableFile], *, in_place: bool) -> 
         UnsafeTarget: If a table format does, or if a `_metadata` describes files to be replaced.
     """
     probes = {os.path.dirname(file.path): file.path for file in files}
-    for probe in probes.values():
-        for found in find_references(probe):
-            if found.kind in _TABLE_FORMATS:
-                raise managed_by(root, found, in_place=in_place)
-            if found.kind is ReferenceKind.UNLISTED_METADATA:
-                remedy = "Get the right to list it, or force it."
-                raise refused(f"{found.path} {found.kind}", root, remedy)
-            if in_place and found.kind is ReferenceKind.SUMMARY_METADATA:
-                raise refused(
-                    f"a rewrite would contradict {found.path} ({found.kind})",
-                    root,
-                    "Remove it first, write to another folder, or force it.",
-                )
+    named = (found for file in files for found in find_by_name(file.path))
+    beside = (found for probe in probes.values() for found in find_references(probe))
+    for found in itertools.chain(named, beside):
+        check_reference(root, found, in_place=in_place)
 
 
-def managed_by(root: str, found: Reference, *, in_place: bool) -> UnsafeTarget:
-    """Return the error for a table of a table format."""
-    table = _TABLE_FORMATS[found.kind]
-    article = "an" if table == "Iceberg" else "a"
-    if in_place:
-        remedies = {
-            "Delta": "Name the table's folder, or force it.",
-            "Iceberg": "Name it as iceberg://CATALOG/NAMESPACE.TABLE, or force it.",
-        }
-        return refused(
-            f"this is {article} {table} table, and a rewrite would contradict {found.path}",
+def check_reference(root: str, found: Reference, *, in_place: bool) -> None:
+    """Check that what was found about the files of a table allows a rewrite.
+
+    Raises:
+        UnsafeTarget: If it is a table's records, cannot be listed, or describes files to be
+            replaced.
+    """
+    table = format_of(found.kind)
+    if table is not None and in_place:
+        problem = f"this is {table.table}, and a rewrite would contradict {found}"
+        raise refused(problem, root, f"{table.remedy}, or force it.")
+    if table is not None:
+        problem = f"this is {table.table}, and {found} says which of the files count"
+        raise refused(problem, root, f"Read it with {table.reader} and write it anew, or force it.")
+    if found.kind is ReferenceKind.UNLISTED_METADATA:
+        raise refused(f"{found.path} {found.kind}", root, "Get the right to list it, or force it.")
+    if in_place and found.kind is ReferenceKind.SUMMARY_METADATA:
+        raise refused(
+            f"a rewrite would contradict {found}",
             root,
-            remedies.get(table, f"Let {table}'s own writer write the filters, or force it."),
+            "Remove it first, write to another folder, or force it.",
         )
-    return refused(
-        f"this is {article} {table} table, and {found.path} says which of the files count",
-        root,
-        f"Read it with {table} and write it anew, or force it.",
-    )
 
 
 def refused(problem: str, root: str, remedy: str) -> UnsafeTarget:
@@ -144,21 +123,8 @@ def refused(problem: str, root: str, remedy: str) -> UnsafeTarget:
 def _file(root: str, name: str) -> TableFile:
     path = os.path.join(root, name)
     try:
-        found = os.stat(path)
-        size, why_not = found.st_size, _why_not(path, found)
+        size = os.stat(path).st_size
     except OSError:  # opening the file reports the error
-        size, why_not = 0, ""
-    return TableFile(path=path, name=name, size=size, why_not=why_not)
-
-
-def _why_not(path: str, found: os.stat_result) -> str:
-    if not stat.S_ISREG(found.st_mode):
-        return "not a regular file"
-    if not found.st_size:
-        return "an empty file, which Spark passes over"
-    if has_suffix(path):
-        return ""
-    with open(path, "rb") as file:
-        start = file.read(4)
-        file.seek(-min(4, found.st_size), os.SEEK_END)
-        return "" if start in _MAGIC or file.read(4) in _MAGIC else "not a Parquet file"
+        return TableFile(path=path, name=name, size=0)
+    why = why_not(path)
+    return TableFile(path=path, name=name, size=size, why_not=_WHY_NOT.get(why, "") if why else "")

@@ -77,6 +77,7 @@ class RewriteOptions:
     replace: bool
     force: bool
     regenerate_crc: bool
+    keep_time: bool = False
     exclude: tuple[str, ...] = ()
 
 
@@ -285,6 +286,7 @@ def _bloomified(
         overwrite=target is not None,
         force=options.force,
         regenerate_crc=options.regenerate_crc and sidecar is not None,
+        keep_time=options.keep_time,
         jobs=1,
         progress=sidecar,
     )
@@ -345,6 +347,8 @@ def _count(report: AddReport, status: Status) -> int:
 def _notes(report: AddReport, in_dictionaries: frozenset[int]) -> Iterator[str]:
     if report.fallback:
         yield report.fallback
+    if report.caution:
+        yield f"the placement moves bytes of the file: {report.caution}"
     for column in report.columns:
         for text in (*column.reasons, *column.notes):
             yield f"{column.name}: {text}"

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.storage.base import is_on_store
-from parquet_bloomwriter.replace.external_references import ReferenceKind
+from parquet_bloomwriter.replace.external_references import find_by_name
+from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import none_in
-from parquet_bloomwriter.spark.table.files import TableFile, is_hidden, managed_by, refused
-from parquet_bloomwriter.stores.buckets import open_place
+from parquet_bloomwriter.spark.table.files import TableFile, check_reference
+from parquet_bloomwriter.stores.buckets import candidates_in, open_place
 from parquet_bloomwriter.stores.references import (
     find_records_above,
     find_records_below,
@@ -62,20 +63,15 @@ def check_is_plain(table: StoreTable, *, in_place: bool) -> None:
         StoreProblem: If the store does not answer.
     """
     folders = {file.path.rpartition("/")[0] for file in table.files} - {table.root}
-    found = [*find_records_above([table.root]), *find_records_below(table.root, folders)]
-    for one in found:
-        if one.kind is ReferenceKind.UNLISTED_METADATA:
-            remedy = "Get the right to list it, or force it."
-            raise refused(f"{one.path} {one.kind}", table.root, remedy)
-        raise managed_by(table.root, one, in_place=in_place)
+    found = [
+        *(one for file in table.files for one in find_by_name(file.path)),
+        *find_records_above([table.root]),
+        *find_records_below(table.root, folders),
+    ]
     if in_place:  # each object is looked after once more before it is replaced
-        for one in find_references(*open_place(table.files[0].path)):
-            if one.kind is ReferenceKind.SUMMARY_METADATA:
-                raise refused(
-                    f"a rewrite would contradict {one.path} ({one.kind})",
-                    table.root,
-                    "Remove it first, write to another prefix, or force it.",
-                )
+        found += find_references(*open_place(table.files[0].path))
+    for one in found:
+        check_reference(table.root, one, in_place=in_place)
 
 
 def check_output(output: str, table: str) -> None:
@@ -105,10 +101,9 @@ def check_output(output: str, table: str) -> None:
 
 def _objects(bucket: Bucket, prefix: str) -> list[TableFile]:
     found = []
-    for one in bucket.objects(prefix):
+    sure, doubtful = candidates_in(bucket, prefix, Leftovers())
+    for one in sorted(sure + doubtful):
         name = one.key.removeprefix(prefix)
-        if name.endswith("/") or any(map(is_hidden, name.split("/"))):
-            continue
         why_not = "" if one.size else "an empty file, which Spark passes over"
         url = bucket.spell(one.key)
         found.append(TableFile(path=url, name=name, size=one.size, why_not=why_not))

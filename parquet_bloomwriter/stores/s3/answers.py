@@ -85,8 +85,16 @@ class ObjectState:
 
     @property
     def changed_ns(self) -> int:
-        """Last change, nanoseconds since 1970 UTC, in whole seconds."""
-        return int(self.headers["LastModified"].timestamp()) * 1_000_000_000
+        """Last change, nanoseconds since 1970 UTC, in whole seconds.
+
+        Raises:
+            StoreProblem: If the store has not said it.
+        """
+        changed = self.headers.get("LastModified")
+        if changed is None:
+            problem = "the store does not say when the object was changed"
+            raise StoreProblem(problem, path=str(self.path))
+        return int(changed.timestamp()) * 1_000_000_000
 
 
 def kept_version(old: ObjectState | None, new: ObjectState | None) -> str | None:
@@ -115,7 +123,10 @@ class Listed(NamedTuple):
 
 
 class NoAnswer(Exception):
-    """The store did not say whether it carried out a request; `__cause__` says how it failed."""
+    """The store did not say whether it carried out a request, or said what cannot be true.
+
+    `__cause__` says how it failed, or else the text.
+    """
 
 
 class Refusal(Exception):
@@ -161,6 +172,72 @@ class Refusal(Exception):
         return self.code in _ABSENT
 
 
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,19})-(\d{1,19})/(\d{1,19})")
+_CUT = "the head of its answer was cut off"
+
+
+def sizes_of(answer: Mapping[str, Any], start: int | None, stop: int) -> tuple[int, int]:
+    """Check that an answer has the range of bytes that was asked for.
+
+    Args:
+        answer: To a GET, as boto3 has it.
+        start: First byte; None for the last `stop` bytes.
+        stop: Past the last byte.
+
+    Returns:
+        The bytes of the range, which may be cut off by the end of the object, and of the object.
+
+    Raises:
+        NoAnswer: If it has another range, or does not say which.
+    """
+    length = size_of(answer)
+    if answer.get("ETag") is None:
+        raise NoAnswer(_CUT)
+    named = str(answer.get("ContentRange", ""))
+    if answer["ResponseMetadata"].get("HTTPStatusCode") == HTTPStatus.PARTIAL_CONTENT:
+        found = _CONTENT_RANGE.fullmatch(named)
+        if found is None:
+            raise NoAnswer("it does not say which bytes of the object it sends")
+        first, last, total = (int(one) for one in found.groups())
+    else:  # the whole object
+        first, last, total = 0, length - 1, length
+        if start is None and length == stop:
+            raise NoAnswer("it does not say whether it sends the whole object, or its end")
+    wanted = max(0, total - stop) if start is None else start
+    until = total if start is None else min(stop, total)
+    if (first, last, length) != (wanted, until - 1, until - wanted):
+        raise NoAnswer(
+            f"it sends {length} bytes, {first}-{last} of {total}, "
+            f"where {wanted}-{until - 1} were asked for"
+        )
+    return length, total
+
+
+def size_of(answer: Mapping[str, Any]) -> int:
+    """Return the bytes that the head of an answer announces.
+
+    Raises:
+        NoAnswer: If it does not say them.
+    """
+    length = answer.get("ContentLength")
+    if length is None or length < 0:
+        raise NoAnswer(_CUT)
+    return int(length)
+
+
+def listed(one: Mapping[str, Any]) -> Listed:
+    """Return what an entry of a listing says.
+
+    Raises:
+        NoAnswer: If it does not say all.
+    """
+    try:
+        changed_ns = round(one["LastModified"].timestamp() * 1_000_000_000)
+        return Listed(one["Key"], int(one["Size"]), quoted(one["ETag"]), changed_ns)
+    except (KeyError, AttributeError) as error:
+        raise NoAnswer("an entry of its listing is not complete") from error
+
+
 def error_of(refusal: Refusal, operation: str, place: ObjectPath) -> Exception:
     """Return the error for a request that the store refuses.
 
@@ -189,7 +266,7 @@ def error_of(refusal: Refusal, operation: str, place: ObjectPath) -> Exception:
         needed = _PERMISSIONS.get(operation, operation)
         problem = f"the store forbids it; this needs the permission {needed}"
         if refusal.text.strip(".").lower() not in ("", "access denied", "forbidden"):
-            problem += f"; it says: {one_line(refusal.text.rstrip('.'))}"
+            problem += f"; it says: {' '.join(refusal.text.rstrip('.').split())}"
         remedy = "Check the credentials in use and the bucket's policy."
     elif code == "NoSuchUpload":
         problem, remedy = "somebody ended our upload", "Run the command again."
@@ -229,18 +306,15 @@ def no_answers() -> tuple[type[BaseException], ...]:
     from botocore.parsers import ResponseParserError
     from urllib3.exceptions import HTTPError
 
+    from parquet_bloomwriter.stores.s3.limits import Unbounded
+
     return (
         exceptions.ConnectionError,
         exceptions.HTTPClientError,
         exceptions.IncompleteReadError,
         ResponseParserError,
         HTTPError,
+        Unbounded,
         ConnectionError,
         TimeoutError,
     )
-
-
-def one_line(error: BaseException | str | None) -> str:
-    """Return what an error says as one line, without the user and the password of a URL."""
-    text = re.sub(r"(?<=://)[^/@\s]*@", "", str(error))
-    return " ".join(text.split()) or type(error).__name__

@@ -143,7 +143,11 @@ def _shows_tags(bucket: S3Bucket, key: str) -> bool:
 
 def _tags(bucket: S3Bucket, key: str) -> list[tuple[str, str]]:
     answer = bucket.call("get_object_tagging", key, Key=key)
-    return [(tag["Key"], tag["Value"]) for tag in answer.get("TagSet", ())]
+    try:
+        return [(tag["Key"], tag["Value"]) for tag in answer["TagSet"]]
+    except KeyError as error:
+        problem = "the store shows tags without names or values"
+        raise StoreProblem(problem, path=bucket.spell(key)) from error
 
 
 def _grants(bucket: S3Bucket, key: str) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -156,14 +160,14 @@ def _grants(bucket: S3Bucket, key: str) -> tuple[dict[str, str], tuple[str, ...]
         return {}, (f"its ACL could not be read ({error.problem}), and is the bucket's default",)
     owner = answer.get("Owner", {}).get("ID")
     grants = answer.get("Grants", ())
-    if all(one["Grantee"].get("ID") == owner for one in grants):
+    if all(one.get("Grantee", {}).get("ID") == owner for one in grants):
         return {}, ()
     given: dict[str, list[str]] = {}
     lost = []
     for one in grants:
-        grantee, permission = one["Grantee"], one["Permission"]
+        grantee, permission = one.get("Grantee", {}), one.get("Permission", "?")
         word, name = _GRANTEES.get(grantee.get("Type", ""), ("", ""))
-        if not word or permission not in _GRANTS:
+        if name not in grantee or permission not in _GRANTS:
             lost.append(f"a grant of {permission} in its ACL could not be kept")
             continue
         given.setdefault(_GRANTS[permission], []).append(f'{word}="{grantee[name]}"')

@@ -3,7 +3,9 @@
 Each request is made once by boto3, whose own retries are off, and repeated here:
 
 - Requests that may be repeated without harm, reads and parts of an upload, are repeated while the
-  store is busy, breaks the connection, or sends fewer bytes than it promised.
+  store is busy, breaks the connection, or sends other bytes than it was asked for. No answer is
+  believed that cannot be true, whatever its status (`answers`), and none may take any memory or
+  time (`limits`).
 - A conditional request (`publish`) is not blindly repeated. If its answer was lost, the repetition
   would be refused because the first one was carried out. So each new object carries a random id of
   the attempt, and whenever the answer is not plain success, the object is looked at first: if it
@@ -28,12 +30,16 @@ from parquet_bloomwriter.stores.s3.answers import (
     ObjectState,
     Refusal,
     error_of,
+    listed,
     no_answers,
-    one_line,
     quoted,
+    size_of,
+    sizes_of,
 )
+from parquet_bloomwriter.stores.s3.limits import Unbounded
 from parquet_bloomwriter.stores.s3.urls import ObjectPath
 from parquet_bloomwriter.stores.traffic import StoreTraffic
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,6 +48,10 @@ ATTEMPT = "bloomify-attempt"
 """Key of the user metadata that holds the id of the attempt that wrote an object."""
 
 _TRIES = 6
+_FEW_TRIES = 2
+_PATIENCE_S = 60
+"""Seconds after which no third try is made."""
+
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _TELLING = {
@@ -49,10 +59,29 @@ _TELLING = {
     "put_object": "ETag",
     "create_multipart_upload": "UploadId",
     "upload_part": "ETag",
-    "upload_part_copy": "CopyPartResult",
+    "upload_part_copy": "CopyPartResult.ETag",
     "complete_multipart_upload": "ETag",
+    "list_objects_v2": "IsTruncated",
+    "list_multipart_uploads": "IsTruncated",
+    "get_object_tagging": "TagSet",
+    "get_object_acl": "Grants",
+    "get_bucket_ownership_controls": "OwnershipControls.Rules",
 }
 """What an answer has if the request was carried out. That of get_object has a body to close."""
+
+_MARKERS = {
+    "list_objects_v2": {"ContinuationToken": "NextContinuationToken"},
+    "list_multipart_uploads": {
+        "KeyMarker": "NextKeyMarker",
+        "UploadIdMarker": "NextUploadIdMarker",
+    },
+}
+"""What the request for a page has of the page before."""
+
+_ENTRIES = ("Contents", "CommonPrefixes", "Uploads")
+_MOST_EMPTY_PAGES = 1_000
+_SENSELESS = (*(ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError),)
+"""What boto3 raises while it reads an answer that no store gives."""
 
 _have_acls: dict[tuple[str, str], bool] = {}
 """By endpoint and bucket."""
@@ -78,6 +107,7 @@ class S3Bucket:
         self.name = name
         self.endpoint = endpoint
         self.traffic = StoreTraffic()
+        self._is_silent = False
         self.server = ""
         """What the store calls itself in its answers, if it has answered and says so."""
 
@@ -88,9 +118,7 @@ class S3Bucket:
 
         def look() -> ObjectState:
             answer = self._once("head_object", Key=key)
-            if answer.get("ContentLength") is None:
-                raise NoAnswer  # The head of the answer was cut off.
-            return self._state(key, answer, int(answer["ContentLength"]))
+            return self._state(key, answer, size_of(answer))
 
         try:
             found: ObjectState = self._again("head_object", key, look)
@@ -119,16 +147,14 @@ class S3Bucket:
             answer = self._once("get_object", Key=key, Range=wanted, **condition)
             try:
                 with answer["Body"] as body:
-                    if answer.get("ETag") is None or answer.get("ContentLength") is None:
-                        raise NoAnswer  # The head of the answer was cut off.
-                    data = body.read()
+                    length, total = sizes_of(answer, start, stop)
+                    data = body.read(length)
             except no_answers() as error:
                 raise NoAnswer from error
             self.traffic.add_down(len(data))
-            if len(data) != int(answer["ContentLength"]):
-                raise NoAnswer
-            total = str(answer.get("ContentRange", "")).rpartition("/")[2]
-            return data, self._state(key, answer, int(total) if total.isdigit() else len(data))
+            if len(data) != length:
+                raise NoAnswer(f"it sends {len(data)} bytes of {length}")
+            return data, self._state(key, answer, total)
 
         data, state = self._again("get_object", key, get)
         if if_match is not None and state.etag != if_match:
@@ -147,16 +173,18 @@ class S3Bucket:
         """
         more: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
         of: dict[str, Any] = {"Delimiter": delimiter} if delimiter else {}
-        while True:
-            answer = self._repeat("list_objects_v2", prefix, Prefix=prefix, **of, **more)
+        for answer in self._pages("list_objects_v2", prefix, more, **of):
             for one in answer.get("Contents", ()):
-                changed = round(one["LastModified"].timestamp() * 1_000_000_000)
-                yield Listed(one["Key"], int(one["Size"]), quoted(one["ETag"]), changed)
-            if not answer.get("IsTruncated"):
-                return
-            more = {"ContinuationToken": answer["NextContinuationToken"]}
+                try:
+                    found = listed(one)
+                except NoAnswer as error:
+                    raise self._senseless(prefix, error) from error
+                if not found.key.startswith(prefix):
+                    outside = NoAnswer(f"its listing shows {found.key!r}, which is not there")
+                    raise self._senseless(prefix, outside)
+                yield found
 
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether any key begins so, and ends with `suffix`."""
         if not suffix:
             answer = self._repeat("list_objects_v2", prefix, Prefix=prefix, MaxKeys=1)
@@ -165,28 +193,16 @@ class S3Bucket:
 
     def folders(self, prefix: str) -> Iterator[str]:
         """Yield the names between a prefix and the next slash of keys, each once, in order."""
-        more: dict[str, Any] = {}
-        while True:
-            answer = self._repeat("list_objects_v2", prefix, Prefix=prefix, Delimiter="/", **more)
+        for answer in self._pages("list_objects_v2", prefix, {}, Delimiter="/"):
             for one in answer.get("CommonPrefixes", ()):
-                yield one["Prefix"].removeprefix(prefix).removesuffix("/")
-            if not answer.get("IsTruncated"):
-                return
-            more = {"ContinuationToken": answer["NextContinuationToken"]}
+                yield str(one.get("Prefix", "")).removeprefix(prefix).removesuffix("/")
 
     def uploads(self, prefix: str) -> Iterator[tuple[str, str]]:
         """Yield key and id of each unfinished upload whose key begins with a prefix."""
-        more: dict[str, Any] = {}
-        while True:
-            answer = self._repeat("list_multipart_uploads", prefix, Prefix=prefix, **more)
+        for answer in self._pages("list_multipart_uploads", prefix, {}):
             for one in answer.get("Uploads", ()):
-                yield one["Key"], one["UploadId"]
-            if not answer.get("IsTruncated"):
-                return
-            more = {
-                "KeyMarker": answer["NextKeyMarker"],
-                "UploadIdMarker": answer["NextUploadIdMarker"],
-            }
+                if {"Key", "UploadId"} <= one.keys():
+                    yield one["Key"], one["UploadId"]
 
     def has_acls(self) -> bool:
         """Whether objects of the bucket may have grants of their own; asked once."""
@@ -197,9 +213,9 @@ class S3Bucket:
             except StoreProblem:  # forbidden, not known to this store, or none are set
                 _have_acls[place] = True
             else:
-                rules = answer.get("OwnershipControls", {}).get("Rules", ())
-                enforced = [rule["ObjectOwnership"] for rule in rules] == ["BucketOwnerEnforced"]
-                _have_acls[place] = not enforced
+                rules = answer["OwnershipControls"]["Rules"]
+                owners = [rule.get("ObjectOwnership") for rule in rules]
+                _have_acls[place] = owners != ["BucketOwnerEnforced"]
         return _have_acls[place]
 
     # ------------------------------------------------------------ writing
@@ -273,8 +289,7 @@ class S3Bucket:
         """
         doubt: BaseException | None = None
         answer: Refusal | None = None
-        for pause in _pauses():
-            time.sleep(pause)
+        for _ in self._tries():
             answer = None
             try:
                 return send()
@@ -289,6 +304,8 @@ class S3Bucket:
             won = self._ours(operation, key, attempt, replaces, doubt=doubt, answer=answer)
             if won is not None:
                 return won
+            if isinstance(doubt, Unbounded):
+                break
         if doubt is None and answer is not None:
             raise self._refused(operation, key, answer) from answer
         raise self._unknown(key, doubt or answer)
@@ -373,8 +390,7 @@ class S3Bucket:
         operation = "create_multipart_upload"
         refusal: Refusal | None = None
         try:
-            for pause in _pauses():
-                time.sleep(pause)
+            for _ in self._tries():
                 try:
                     return str(self._once(operation, Key=key, **attributes)["UploadId"])
                 except Refusal as error:
@@ -478,6 +494,40 @@ class S3Bucket:
 
     # ------------------------------------------------------------ requests
 
+    def _pages(
+        self,
+        operation: str,
+        prefix: str,
+        more: dict[str, Any],
+        **of: Any,  # noqa: ANN401  as boto3 takes it
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the pages of a listing.
+
+        Args:
+            operation: As boto3 spells it.
+            prefix: What is listed.
+            more: Where the first page begins.
+            of: What all pages have in common.
+        """
+        num_empty = 0
+        while True:
+            answer = self._repeat(operation, prefix, Prefix=prefix, **of, **more)
+            yield answer
+            if not answer["IsTruncated"]:
+                return
+            before, more = (
+                more,
+                {
+                    name: answer[following]
+                    for name, following in _MARKERS[operation].items()
+                    if following in answer
+                },
+            )
+            is_empty = not any(answer.get(name) for name in _ENTRIES)
+            num_empty = num_empty + 1 if is_empty else 0
+            if more in ({}, before) or num_empty > _MOST_EMPTY_PAGES:
+                raise self._senseless(prefix, NoAnswer("its listing does not end"))
+
     def call(self, operation: str, key: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401  boto3's
         """Make a request that may be repeated."""
         return self._repeat(operation, key, **arguments)
@@ -495,22 +545,20 @@ class S3Bucket:
     def _again(self, operation: str, key: str, request: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Make a request until the store answers it."""
         problem: BaseException | None = None
-        for pause in _pauses():
-            time.sleep(pause)
+        for _ in self._tries():
             try:
                 return request()
             except NoAnswer as error:
                 problem = error.__cause__ or error
+                if isinstance(problem, Unbounded):
+                    break
             except Refusal as error:
                 problem = error
                 if error.is_final:
                     break
         if not isinstance(problem, Refusal):
-            raise StoreProblem(
-                f"the store does not answer: {one_line(problem)}",
-                path=self.spell(key),
-                remedy="Check the network and AWS_ENDPOINT_URL, and run the command again.",
-            ) from problem
+            self._is_silent = True
+            raise self._senseless(key, problem) from problem
         if problem.is_precondition and operation != "head_object":  # That one has no condition.
             raise self._changed(key) from problem
         raise self._refused(operation, key, problem) from problem
@@ -528,6 +576,7 @@ class S3Bucket:
         try:
             answer: dict[str, Any] = getattr(self.client, operation)(Bucket=self.name, **arguments)
         except ClientError as error:
+            self._is_silent = False
             self._note_server(error.response)
             said = error.response.get("Error", {})
             status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
@@ -537,17 +586,37 @@ class S3Bucket:
             raise NoAnswer from error
         except BotoCoreError as error:  # no credentials, a region that does not exist
             raise StoreProblem(
-                one_line(error),
+                words_of(error),
                 path=self.spell(str(arguments.get("Key", ""))),
                 remedy="boto3 finds credentials and the region in the environment (AWS_PROFILE, "
                 "AWS_ACCESS_KEY_ID, AWS_REGION), its files, or from the machine.",
             ) from error
-        except ValueError as error:  # a date or a number in the head was cut off
+        except _SENSELESS as error:  # such as a date in the head that was cut off
             raise NoAnswer from error
-        if answer.get(_TELLING.get(operation, "ResponseMetadata")) is None:
-            raise NoAnswer  # S3 may send an error under status 200
+        told: Any = answer
+        for name in _TELLING.get(operation, "ResponseMetadata").split("."):
+            told = (told or {}).get(name)
+        if told is None:
+            # S3 may send an error under status 200, and a proxy a page.
+            raise NoAnswer(f"its answer is not one to {operation}")
+        self._is_silent = False
         self._note_server(answer)
         return answer
+
+    def _tries(self) -> Iterator[int]:
+        """Yield before each try, after a pause, until patience ends.
+
+        A store that did not answer the request before gets two tries, and so does one that takes
+        long for each: else a run would take many times as long as one request that hangs.
+        """
+        began = time.monotonic()
+        for n in range(_FEW_TRIES if self._is_silent else _TRIES):
+            if n >= _FEW_TRIES and time.monotonic() - began > _PATIENCE_S:
+                return
+            if n:
+                pause = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** (n - 1))
+                time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311  no secret
+            yield n
 
     def _note_server(self, answer: Any) -> None:  # noqa: ANN401  boto3's
         headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
@@ -599,9 +668,18 @@ class S3Bucket:
             remedy="Run the command again.",
         )
 
+    def _senseless(self, key: str, problem: BaseException | None) -> StoreProblem:
+        """Return the error for a store that gives no answer, or none that can be used."""
+        how = " as it should" if isinstance(problem, NoAnswer) else ""
+        return StoreProblem(
+            f"the store does not answer{how}: {words_of(problem)}",
+            path=self.spell(key),
+            remedy="Check the network and AWS_ENDPOINT_URL, and run the command again.",
+        )
+
     def _unknown(self, key: str, reason: BaseException | None) -> OutcomeUnknown:
         return OutcomeUnknown(
-            f"the store did not answer: {one_line(reason)}",
+            f"the store did not answer: {words_of(reason)}",
             path=self.spell(key),
             remedy="Run the command again: it sees which version is there.",
         )
@@ -610,13 +688,6 @@ class S3Bucket:
 def md5_of(data: bytes) -> str:
     """Return what the store compares with what it received (RFC 1864)."""
     return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
-
-
-def _pauses() -> Iterator[float]:
-    """Yield how long to wait before each try, seconds."""
-    yield 0.0
-    for n in range(_TRIES - 1):
-        yield min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**n) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
 
 
 def _condition(replaces: str | None) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.filesystems import without_secrets
-from parquet_bloomwriter.stores.s3.answers import one_line
 from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+from parquet_bloomwriter.stores.s3.limits import BoundedSession
 from parquet_bloomwriter.stores.s3.settings import settings_of
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.settings import BucketSettings
@@ -89,9 +90,23 @@ def _client(
         keys["aws_session_token"] = given.session_token
     try:
         session = boto3.Session(profile_name=profile, region_name=region, botocore_session=own)
-        return session.client("s3", endpoint_url=endpoint, config=config, **keys)
+        client = session.client("s3", endpoint_url=endpoint, config=config, **keys)
     except (BotoCoreError, ValueError) as error:
         raise InvalidArgument(
-            f"boto3 cannot open S3: {one_line(error)}",
+            f"boto3 cannot open S3: {words_of(error)}",
             remedy="Check AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL.",
         ) from error
+    _limit(client)
+    return client
+
+
+def _limit(client: Any) -> None:  # noqa: ANN401  boto3's
+    """Limit what answers to a client may take."""
+    session = BoundedSession(client._endpoint.http_session)  # noqa: SLF001  there is no other way
+    client._endpoint.http_session = session  # noqa: SLF001
+
+    def begin(model: Any, **_: object) -> None:  # noqa: ANN401  boto3's
+        if model.name != "HeadBucket":  # boto3 asks that for an operation that was redirected
+            session.begin()
+
+    client.meta.events.register("provide-client-params.s3", begin)

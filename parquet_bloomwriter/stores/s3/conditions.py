@@ -30,9 +30,10 @@ from urllib.parse import urlsplit
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileChanged, OutcomeUnknown, StoreProblem
+from parquet_bloomwriter.parallel import to_the_end
 from parquet_bloomwriter.stores.s3.answers import Refusal
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
-from parquet_bloomwriter.stores.s3.journal import Entry
+from parquet_bloomwriter.stores.s3.journal import begin_upload
 from parquet_bloomwriter.stores.s3.parts import SMALLEST
 from parquet_bloomwriter.user_folders import cache_folder
 
@@ -81,7 +82,7 @@ def abilities_of(bucket: S3Bucket, key: str) -> Abilities:
         found = _found.get(name) or _remembered(bucket, key, name)
         if found is None:
             try:
-                found = _try(bucket, key.rpartition("/")[0])
+                found = to_the_end(lambda: _try(bucket, key.rpartition("/")[0]))
             except (FileChanged, OutcomeUnknown) as error:
                 # Of the scratch object. The user's object has not been touched.
                 raise StoreProblem(error.problem, path=error.path, remedy=_AGAIN) from error
@@ -153,8 +154,9 @@ def _refuses(
 def _try_upload(bucket: S3Bucket, scratch: str, versions: list[str | None]) -> Abilities:
     """Complete an upload, and copy, under conditions that do not hold; then as it should be."""
     attempt = secrets.token_hex(8)
-    upload = bucket.begin_upload(scratch, Metadata={ATTEMPT: attempt})
-    entry = Entry(bucket, scratch, upload, attempt=attempt)
+    metadata = {ATTEMPT: attempt}
+    entry = begin_upload(bucket, scratch, attempt=attempt, is_own_key=True, Metadata=metadata)
+    upload = entry.upload
     try:
         etag = bucket.upload_part(scratch, upload, 1, b"other")
         try:

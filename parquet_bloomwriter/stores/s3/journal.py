@@ -4,9 +4,17 @@ An upload that is neither completed nor aborted is paid for until it is. Whose i
 not say; so only ids in this journal are ever aborted, and only if the process that began them is
 dead. Each upload is a file of its own, locked by its process as long as that lives:
 
-    $XDG_STATE_HOME/parquet-bloomwriter/uploads/ID.json     by default ~/.local/state
+    $XDG_STATE_HOME/parquet-bloomwriter/uploads/ATTEMPT.json     by default ~/.local/state
 
-It says endpoint, bucket, key and upload id, and no credentials.
+    {"endpoint": ..., "bucket": ..., "key": ..., "own_key": ...}     before the upload begins
+    {"upload": ...}                                                  when the store has given its id
+
+Both lines are synced. There are no credentials in them. If a process dies between the two, or the
+answer with the id is lost, the store may have begun an upload that has no parts yet. A listing
+shows key, id and time of an upload, and not the attempt that began it: another program may have
+begun one of the same key in the same second. So a later run aborts such an upload only if the key
+is ours alone, as that of a scratch object is. Otherwise the entry stays, and the run names the
+uploads of that key, until there are none.
 """
 
 from __future__ import annotations
@@ -14,16 +22,23 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.errors import BloomwriterError, StoreProblem
+from parquet_bloomwriter.replace.names import sync_folder
 from parquet_bloomwriter.replace.temporary import Lock, try_lock
+from parquet_bloomwriter.stores.s3.answers import Refusal
 from parquet_bloomwriter.text import count
 from parquet_bloomwriter.user_folders import state_folder
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+
+_LATEST_S = 3600
+"""Seconds after which a store does not carry out a request any more that it got from a process
+which has died since."""
 
 
 def journal_folder() -> Path:
@@ -32,20 +47,46 @@ def journal_folder() -> Path:
 
 
 class Entry:
-    """One upload that this process has begun."""
+    """One upload of this process."""
 
-    def __init__(self, bucket: S3Bucket, key: str, upload: str, *, attempt: str) -> None:
-        """Write the entry, and lock it; without a place to write to there is none."""
+    upload = ""
+    """Its id, when the store has given it."""
+
+    def __init__(
+        self, bucket: S3Bucket, key: str, *, attempt: str, is_own_key: bool = False
+    ) -> None:
+        """Write the entry of an upload that will be begun, and lock it.
+
+        Without a place to write to there is no entry.
+
+        Args:
+            bucket: Where the upload will be.
+            key: Of the object that it will make.
+            attempt: Random id of the attempt, the name of the entry.
+            is_own_key: Whether no other attempt ever has an upload of this key.
+        """
         self._fd = -1
         self._path = journal_folder() / f"{attempt}.json"
-        facts = {"endpoint": bucket.endpoint, "bucket": bucket.name, "key": key, "upload": upload}
+        facts = {"endpoint": bucket.endpoint, "bucket": bucket.name, "key": key}
         with contextlib.suppress(OSError, RuntimeError):
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             unseen = self._path.with_suffix(".new")
             self._fd = os.open(unseen, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             try_lock(self._fd)
-            os.write(self._fd, json.dumps(facts).encode())
+            self._append({**facts, "own_key": is_own_key})
             unseen.rename(self._path)  # locked before any other run can see it
+            sync_folder(str(self._path.parent))
+
+    def begun(self, upload: str) -> None:
+        """Note the id of the upload, which the store has begun."""
+        self.upload = upload
+        if self._fd >= 0:
+            with contextlib.suppress(OSError):
+                self._append({"upload": upload})
+
+    def _append(self, facts: dict[str, object]) -> None:
+        os.write(self._fd, json.dumps(facts).encode() + b"\n")
+        os.fsync(self._fd)
 
     def remove(self) -> None:
         """Take the entry out: the upload has ended."""
@@ -59,6 +100,40 @@ class Entry:
             with contextlib.suppress(OSError):
                 os.close(self._fd)
             self._fd = -1
+
+
+def begin_upload(
+    bucket: S3Bucket,
+    key: str,
+    *,
+    attempt: str,
+    is_own_key: bool = False,
+    **attributes: Any,  # noqa: ANN401  as boto3 takes them
+) -> Entry:
+    """Begin an upload that the journal names before the store knows of it.
+
+    Args:
+        bucket: Where the upload will be.
+        key: Of the object that it will make.
+        attempt: Random id of the attempt.
+        is_own_key: Whether no other attempt ever has an upload of this key.
+        attributes: Content type, metadata and so on.
+
+    Raises:
+        StoreProblem: If the store refuses, or does not answer.
+    """
+    entry = Entry(bucket, key, attempt=attempt, is_own_key=is_own_key)
+    try:
+        entry.begun(bucket.begin_upload(key, **attributes))
+    except (StoreProblem, OSError) as error:
+        refusal = error.__cause__
+        if isinstance(refusal, Refusal) and (refusal.is_final or refusal.is_busy):
+            entry.remove()
+        raise
+    finally:
+        if not entry.upload:  # The store may have begun it.
+            entry.leave()
+    return entry
 
 
 def abort_abandoned(bucket: S3Bucket) -> int:
@@ -76,19 +151,21 @@ def abort_abandoned(bucket: S3Bucket) -> int:
 def foreign_uploads(bucket: S3Bucket, prefix: str) -> str:
     """Return a clause on unfinished uploads below a prefix that are not in the journal; or "".
 
-    What cannot be listed is not told.
+    These are also uploads that a run of this machine may have begun, which died before it knew
+    their ids. What cannot be listed is not told.
     """
     try:
-        ours = {json.loads(path.read_bytes())["upload"] for path in _entries()}
+        ours = {_read(path.read_bytes()).get("upload") for path in _entries()}
         others = [one for one in bucket.uploads(prefix) if one[1] not in ours]
-    except (OSError, ValueError, KeyError, TypeError, BloomwriterError):
+    except (OSError, ValueError, BloomwriterError):
         return ""
     if not others:
         return ""
     command = f"aws s3api list-multipart-uploads --bucket {bucket.name} --prefix '{prefix}'"
     return (
         f"{count(len(others), 'unfinished upload')} below s3://{bucket.name}/{prefix} "
-        f"{'is' if len(others) == 1 else 'are'} of other machines or programs: `{command}` lists "
+        f"{'is' if len(others) == 1 else 'are'} of other machines or programs, or of a run that "
+        f"was killed before the store had told it their ids: `{command}` lists "
         "them, `aws s3api abort-multipart-upload` ends one, and the bucket's lifecycle rule "
         "AbortIncompleteMultipartUpload ends all that are old"
     )
@@ -106,11 +183,33 @@ def _abort(bucket: S3Bucket, path: Path) -> int:
     try:
         if try_lock(fd) is not Lock.HELD:
             return 0
-        facts = json.loads(os.read(fd, 1 << 16))
+        facts = _read(os.read(fd, 1 << 16))
         if (facts["endpoint"], facts["bucket"]) != (bucket.endpoint, bucket.name):
             return 0
-        bucket.abort_upload(facts["key"], facts["upload"])
-        path.unlink()
-        return 1
+        key, known = facts["key"], facts.get("upload")
+        uploads = [str(known)] if known else [two for one, two in bucket.uploads(key) if one == key]
+        if not known and not facts.get("own_key") and uploads:
+            return 0
+        for upload in uploads:
+            bucket.abort_upload(key, upload)
+        if known or time.time() - os.fstat(fd).st_mtime > _LATEST_S:
+            path.unlink()
+        return len(uploads)
     finally:
         os.close(fd)
+
+
+def _read(lines: bytes) -> dict[str, Any]:
+    """Return what the lines of an entry say; the last may be torn.
+
+    Raises:
+        ValueError: If the first is.
+    """
+    facts: dict[str, Any] = {}
+    for number, line in enumerate(lines.splitlines()):
+        try:
+            facts |= json.loads(line)
+        except (ValueError, TypeError) as error:
+            if not number:
+                raise ValueError("no entry") from error
+    return facts

@@ -23,11 +23,12 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     UnsupportedFile,
 )
-from parquet_bloomwriter.parallel import ByteBudget
+from parquet_bloomwriter.parallel import ByteBudget, to_the_end
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
-from parquet_bloomwriter.stores.s3.journal import Entry
+from parquet_bloomwriter.stores.s3.journal import begin_upload
 from parquet_bloomwriter.stores.s3.parts import Cutter, NewBytes, OldBytes, Part
 from parquet_bloomwriter.stores.whole import NOT_KNOWN
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
     from parquet_bloomwriter.stores.s3.answers import ObjectState
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+    from parquet_bloomwriter.stores.s3.journal import Entry
     from parquet_bloomwriter.stores.s3.parts import Segment
 
 _THREADS = 8
@@ -88,6 +90,7 @@ class NewObject:
         self._cutter = Cutter(copies=copied_from is not None)
         self._size = 0
         self._upload: str | None = None
+        self._is_published = False
         self._entry: Entry | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._room = BoundedSemaphore(2 * _THREADS)
@@ -136,21 +139,36 @@ class NewObject:
             FileChanged: If another program wrote the object meanwhile; its version stays.
             StoreProblem: If the store refuses.
             OutcomeUnknown: If it does not answer.
-            KeyboardInterrupt: With a note that the outcome is not known.
+            KeyboardInterrupt: When the outcome is known, with a note of it; or if Ctrl-C comes a
+                second time, with a note that it is not known.
         """
+        path = self._bucket.spell(self._key)
         try:
-            return self._publish()
-        except FileProblem as error:
+            return to_the_end(self._publish)
+        except (FileProblem, OSError) as error:
             if isinstance(error, OutcomeUnknown):
                 self._forget()
             raise
-        except BaseException as error:  # Ctrl-C: the request may be on its way.
-            error.add_note(f"{self._bucket.spell(self._key)}: {NOT_KNOWN}")
+        except Exception as error:  # of boto3, or no memory
             self._forget()
+            raise OutcomeUnknown(
+                f"the answer of the store could not be read: {words_of(error)}",
+                path=path,
+                remedy="Run the command again: it sees which version is there.",
+            ) from error
+        except BaseException as error:
+            if self._is_published:
+                error.add_note(f"{path}: the new version is in place, and was not read")
+            elif not _is_refused(error.__cause__):
+                error.add_note(f"{path}: {NOT_KNOWN}")
+                self._forget()
             raise
 
     def give_up(self) -> None:
-        """End the upload, if it was begun and not published."""
+        """End the upload, if it was begun and not published; Ctrl-C does not stop that."""
+        to_the_end(self._give_up)
+
+    def _give_up(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
@@ -173,6 +191,7 @@ class NewObject:
                 unconditional=self._unconditional,
                 **self._attributes,
             )
+            self._is_published = True
             if self._progress is not None:
                 self._progress(state.size)
             return state
@@ -185,6 +204,7 @@ class NewObject:
             replaces=self._replaces,
             unconditional=self._unconditional,
         )
+        self._is_published = True
         if self._entry is not None:
             self._entry.remove()
         self._forget()
@@ -244,9 +264,10 @@ class NewObject:
     def _begin_upload(self) -> None:
         attributes = dict(self._attributes)
         metadata = {**attributes.pop("Metadata", {}), ATTEMPT: self.attempt}
-        upload = self._bucket.begin_upload(self._key, Metadata=metadata, **attributes)
-        self._entry = Entry(self._bucket, self._key, upload, attempt=self.attempt)
-        self._upload = upload
+        self._entry = begin_upload(
+            self._bucket, self._key, attempt=self.attempt, Metadata=metadata, **attributes
+        )
+        self._upload = self._entry.upload
 
     def _send(self, part: Part) -> str:
         """Copy or send one part, and return its ETag."""
@@ -274,3 +295,8 @@ class NewObject:
             self._old.read_at(one.start, one.stop) if isinstance(one, OldBytes) else one.data or b""
             for one in segments
         )
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Whether an error says that the new version is not in place, and will not be."""
+    return isinstance(error, FileProblem | OSError) and not isinstance(error, OutcomeUnknown)

@@ -43,7 +43,15 @@ class S3Source(ObjectReader):
 
     def _request(self, start: int, stop: int) -> bytes:
         state = self.state
-        return self.bucket.read(state.path.key, start, stop, if_match=state.etag)[0]
+        data, now = self.bucket.read(state.path.key, start, stop, if_match=state.etag)
+        if now.size != state.size:
+            raise StoreProblem(
+                f"the store says that one version of the object has {state.size} bytes, and then "
+                f"{now.size}",
+                path=str(state.path),
+                remedy="Reach the store without a proxy between.",
+            )
+        return data
 
 
 @contextmanager

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source.filesystems import SCHEMES
 
-SCHEMES = ("s3://", "s3a://", "s3n://")
+_STARTS = tuple(f"{scheme}://" for scheme in SCHEMES["s3"])
 
 
 class ObjectPath(NamedTuple):
@@ -21,7 +22,7 @@ class ObjectPath(NamedTuple):
 
 def is_s3(path: str) -> bool:
     """Whether a path is the URL of an object, a prefix or a pattern on S3."""
-    return path.lower().startswith(SCHEMES)
+    return path.lower().startswith(_STARTS)
 
 
 def parse_url(url: str) -> ObjectPath:
@@ -32,8 +33,9 @@ def parse_url(url: str) -> ObjectPath:
             would end up in messages and process lists.
     """
     bucket, _, key = url.partition("://")[2].partition("/")
-    if not bucket or "@" in bucket:
-        problem = "has a user or a password in it" if "@" in bucket else "names no bucket"
+    is_secret = "@" in bucket or ":" in bucket  # a password may have a slash in it
+    if not bucket or is_secret:
+        problem = "has a user or a password in it" if is_secret else "names no bucket"
         raise InvalidArgument(
             f"the URL {problem}",
             remedy="Name the object as s3://bucket/key; boto3 finds credentials in the environment "

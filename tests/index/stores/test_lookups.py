@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
@@ -277,6 +279,15 @@ def test_what_is_not_there_is_refused(table: Twins) -> None:
         index.lookup(f"s3://{table.bucket}/nowhere", "id = 1")
     with pytest.raises(InvalidArgument, match="user or a password"):
         index.create("s3://me:secret@bucket/x", ["id"], name="ids")
+
+
+def test_records_between_the_root_and_the_files_count(table: Twins) -> None:
+    table.put("x/_delta_log/0.json", b"{}")
+    data = io.BytesIO()
+    pq.write_table(pa.table({"id": [1]}), data)
+    table.put("x/day=1/a.parquet", data.getvalue())
+    with pytest.raises(InvalidArgument, match="Delta table log"):
+        index.create(table.url, ["id"], name="more")
 
 
 @pytest.mark.parametrize("record", ["_delta_log/0.json", "day=0/_delta_log/0.json"])

@@ -22,6 +22,7 @@ from parquet_bloomwriter.stores.conditional import place_of, place_of_https, spl
 from parquet_bloomwriter.verbs.for_each_file import find_tasks
 from tests.stores.whole.cloud import Stored
 from tests.stores.whole.outcome import error_of
+from tests.support.foreign_folders import FOREIGN_FOLDERS, ORDINARY_FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,17 +113,18 @@ def test_other_names_and_other_places(
 
 
 def test_prefixes_and_patterns(cloud: Cloud, url: str, plain: bytes) -> None:
-    names = ("t/a.parquet", "t/x=1/b.parquet", "t/_c.parquet", "t/d.txt", "tt/e.parquet")
+    names = ("t/000000_0", "t/a.parquet", "t/x=1/b.parquet", "t/_c.parquet", "tt/e.parquet")
     for name in names:
         cloud.put(f"bucket/{name}", plain)
+    cloud.put("bucket/t/d.txt", b"not Parquet")
     base = url.removesuffix("/table/a.parquet")
 
     def add(path: str, output: str | None, jobs: int) -> object:
         return bloomify(path, ["id"], output=output, jobs=jobs)
 
     for given, expected in (
-        (f"{base}/t", ["t/a.parquet", "t/x=1/b.parquet"]),
-        (f"{base}/t/", ["t/a.parquet", "t/x=1/b.parquet"]),
+        (f"{base}/t", ["t/000000_0", "t/a.parquet", "t/x=1/b.parquet"]),
+        (f"{base}/t/", ["t/000000_0", "t/a.parquet", "t/x=1/b.parquet"]),
         (f"{base}/t/*.parquet", ["t/_c.parquet", "t/a.parquet"]),
         (f"{base}/t/a.parquet", ["t/a.parquet"]),
     ):
@@ -132,9 +134,10 @@ def test_prefixes_and_patterns(cloud: Cloud, url: str, plain: bytes) -> None:
     tasks = find_tasks(f"{base}/t", output=f"{base}/new")
     assert [(one.path, one.size, one.output) for one in tasks] == [
         (f"{base}/t/{name}", len(cloud.objects[f"bucket/t/{name}"].data), f"{base}/new/{name}")
-        for name in ("a.parquet", "x=1/b.parquet")
+        for name in ("000000_0", "a.parquet", "x=1/b.parquet")
     ]
-    assert cloud.objects["bucket/t/d.txt"].data == cloud.objects["bucket/tt/e.parquet"].data
+    assert cloud.objects["bucket/t/d.txt"].data == b"not Parquet"
+    assert cloud.objects["bucket/tt/e.parquet"].data == plain
 
 
 def test_a_table_formats_files_are_left_alone(cloud: Cloud, url: str, plain: bytes) -> None:
@@ -143,6 +146,20 @@ def test_a_table_formats_files_are_left_alone(cloud: Cloud, url: str, plain: byt
     with pytest.raises(UnsafeTarget, match="Delta table log"):
         bloomify(url, ["id"])
     assert bloomify(url, ["id"], force=True).written
+    base = url.removesuffix("table/a.parquet")
+    for number, (kind, file, records) in enumerate(FOREIGN_FOLDERS):
+        for record in records:
+            cloud.put(f"bucket/{number}/{record}", b"{}")
+        cloud.put(f"bucket/{number}/{file}", plain)
+        for verb in (bloomify, strip, repair):
+            with pytest.raises(UnsafeTarget, match=kind):
+                verb(f"{base}{number}/{file}", output=f"{base}{number}/{file}")
+        assert cloud.objects[f"bucket/{number}/{file}"].data == plain
+    for number, (file, others) in enumerate(ORDINARY_FOLDERS):
+        for other in others:
+            cloud.put(f"bucket/plain{number}/{other}", b"{}")
+        cloud.put(f"bucket/plain{number}/{file}", plain)
+        assert bloomify(f"{base}plain{number}/{file}", ["id"]).written
 
 
 def test_who_wrote_meanwhile_wins(cloud: Cloud, url: str, plain: bytes) -> None:

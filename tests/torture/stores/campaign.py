@@ -7,6 +7,7 @@ import io
 import os
 import random
 import secrets
+import signal
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -25,10 +26,10 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.stores.s3 import bucket
 from parquet_bloomwriter.stores.s3 import client as s3
-from parquet_bloomwriter.stores.s3.journal import journal_folder
 from tests.stores.faults import Fault, Rule
 from tests.stores.proxy import Proxy
 from tests.stores.servers import SeaweedFS
+from tests.stores.signals import run_until, unnamed, uploads_of
 from tests.torture.harness import Campaign, Result, spread
 from tests.verbs.files import without_length
 
@@ -39,31 +40,38 @@ _ROWS = {"small": 2_000, "large": 700_000}
 """Of the files: one that is sent whole, and one of which the store copies most."""
 
 _VERBS = ("bloomify", "again", "strip", "repair", "output")
-_FAULTS, _WRITERS, _KILLS = 2_000, 200, 50
+_FAULTS, _WRITERS, _KILLS, _SIGNALS = 2_000, 200, 50, 200
+_MOST_REQUESTS = 40
+"""Of a run whose store has not been tried yet."""
+
 _READ_SECONDS = 2
 _RECOVERY_SECONDS = 60
 """A server that was killed answers again after some seconds."""
 
 
 class Stores(Campaign):
-    """faults/VERB/SIZE/FAULT/N/once, writers/N, kills/N."""
+    """faults/VERB/SIZE/FAULT/N/once, writers/N, kills/N, signals/N."""
 
     part = "stores"
     title = "Object stores that fail"
     text = """
 A real store (SeaweedFS) stands behind a proxy that lets requests fail. The connection is cut before
 the store hears of a request, or after the store has done its work. Answers are 500, 503, 403, 409
-or 412, stop half-way, or come with another ETag. This is done at each request of each verb, for
-this request only, and for all requests from there on. Afterwards the object must be the old object
-or the new object, byte for byte. The report or the error must say which of them it is, or that this
-is not known. Every upload that is left must be in the journal or named in the error. The same
-command, run again when the store works, must finish.
+or 412, stop half-way, or come with another ETag. Others no honest store gives: garbage, a page of
+HTML, an endless redirection, a length of 4 EiB, another range, a body without end. This is done at
+each request of each verb, for this request only, and for all requests from there on. Afterwards the
+object must be the old object or the new object, byte for byte. The report or the error must say
+which of them it is, or that this is not known. Every upload that is left must be in the journal or
+named in the error. The same command, run again when the store works, must finish.
 
 **Writers.** Two commands add filters of different columns to one object at the same time, or a
 program overwrites the object. Every filter that was reported must be there, and the last write of
 the other program must never be lost.
 
 **Kills.** The server is killed (`kill -9`) in the middle, and started again.
+
+**Signals.** The command gets SIGTERM or SIGKILL at a random moment. After SIGTERM no upload may be
+left, after SIGKILL none that the journal does not name.
 """
 
     def open(self) -> None:
@@ -99,6 +107,7 @@ the other program must never be lost.
         yield from names[: self.plan.some(_FAULTS)]
         yield from spread([f"writers/{n}" for n in range(_WRITERS)], self.plan.some(_WRITERS))
         yield from spread([f"kills/{n}" for n in range(_KILLS)], self.plan.some(_KILLS))
+        yield from spread([f"signals/{n}" for n in range(_SIGNALS)], self.plan.some(_SIGNALS))
 
     def attempt(self, name: str, show: Callable[[str], None]) -> Iterable[Result]:
         """Try one."""
@@ -205,6 +214,25 @@ the other program must never be lost.
                 s3._client.cache_clear()  # noqa: SLF001  as above
         return seen
 
+    # ------------------------------------------------------------ signals
+
+    def _signals(self, key: str, number: str) -> str:
+        chance = random.Random(f"{self.plan.seed} {number}")  # noqa: S311  no secret
+        sent = chance.choice([signal.SIGTERM, signal.SIGKILL])
+        versions = self._files["large"]
+        folder = f"{key}/"
+        url = self.put(f"{folder}x", versions.old)
+        after = chance.randint(1, _MOST_REQUESTS)
+        code, said = run_until(self._proxy, [url, "--columns", "id"], sent, requests=after)
+        now, left = self.get(f"{folder}x"), uploads_of(self._client, self._bucket, folder)
+        new = versions.new if now != versions.old else versions.old
+        check(now == new or filters_in(now) == {"id"}, "the object is neither old nor new")
+        check(not unnamed(left), f"the journal does not name an upload: {left}")
+        if sent is signal.SIGTERM:
+            check(not left, f"an upload is left: {said}")
+            check(code in (0, 128 + signal.SIGTERM), f"it ended with {code}: {said}")
+        return f"{sent.name}, {'old' if now == versions.old else 'new'}"
+
     # ------------------------------------------------------------ the store
 
     def put(self, key: str, data: bytes) -> str:
@@ -223,10 +251,9 @@ the other program must never be lost.
         """Return the versions of a file of one size."""
         return self._files[size]
 
-    def uploads(self, key: str) -> set[str]:
-        """Return the ids of unfinished uploads."""
-        answer = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=key)
-        return {one["UploadId"] for one in answer.get("Uploads", ())}
+    def uploads(self, key: str) -> dict[str, str]:
+        """Return the keys of unfinished uploads, by id."""
+        return uploads_of(self._client, self._bucket, key)
 
 
 class Versions:
@@ -286,11 +313,9 @@ class Trial:
         now = self._campaign.get(self._target)
         check(now in (self._old, self._new), "the object is neither the old one nor the new one")
         left = self._campaign.uploads(self._target)
-        named = {path.read_text("utf-8") for path in journal_folder().glob("*.json")}
         said = str(error)
-        unnamed = [one for one in left if not any(one in text for text in named)]
         check(
-            not unnamed or "list-multipart-uploads" in said or "upload" in said,
+            not unnamed(left) or "list-multipart-uploads" in said or "upload" in said,
             f"an upload is left, and not named: {said}",
         )
         is_new = now == self._new

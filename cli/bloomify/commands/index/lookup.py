@@ -14,7 +14,7 @@ from bloomify.commands.index.options import (
 )
 from bloomify.commands.index.runner import IndexRun, Shown
 from bloomify.console.help import Reading
-from bloomify.exits import ExitCode
+from bloomify.exits import ExitCode, exit_code_of_search
 from bloomify.options import (
     PathsOptions,
     check_paths_options,
@@ -23,6 +23,7 @@ from bloomify.options import (
     paths_options,
     printing_options,
 )
+from bloomify.runner import note_passed_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,10 +75,12 @@ class LookupOptions(IndexConditionOptions, PathsOptions):
 def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) -> None:
     """Say which files below DIR might hold rows that pass a condition, by its indexes.
 
-    No data file is opened, but one to look for a column that no index has. A file that no index
-    knows might match. If no index can be used, all files might match, and standard error says why.
+    No data file is opened, but one to look for a column that no index has, and those whose names do
+    not say that they are Parquet. A file that no index knows might match. If no index can be used,
+    all files might match, and standard error says why.
 
-    The exit code is 0 if some file might match and 1 if none can.
+    The exit code is 0 if some file might match and 1 if none can; 3 instead of 1 if symbolic links
+    were passed over that lead nowhere.
     """
     from bloomify.views.index.lookup import warnings
 
@@ -110,7 +113,9 @@ def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) 
 def _print(run: IndexRun, report: LookupReport, options: LookupOptions) -> None:
     from bloomify.views.index.lookup import LookupText, lookup_document, paths_as_given
 
+    note_passed_over(report.passed_over, run.console)
     code = ExitCode.OK if report.paths else ExitCode.CHECK_FAILED
+    code = exit_code_of_search(code, report.passed_over)
     if options["files"] and not options["quiet"]:
         run.console.paths(paths_as_given(report, run.table), end=path_end(options))
         run.ctx.exit(code)
@@ -149,6 +154,7 @@ def explain(ctx: click.Context, /, table: str, **options: Unpack[IndexConditionO
     explanation = run.attempt(lambda: _explain(table, condition, options))
     for one in warnings(explanation.whole, condition, table=table, home=options["home"]):
         run.console.note(one)
+    note_passed_over(explanation.whole.passed_over, run.console)
     text = ExplanationText(columns=run.console.columns)
     run.show(explanation, Shown(text=text.of, document=explanation_document))
 

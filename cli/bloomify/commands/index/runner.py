@@ -16,7 +16,7 @@ import click
 from bloomify.console.console import Console, interruptible, interruption_code
 from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
-from bloomify.runner import guarded
+from bloomify.runner import guarded, note_passed_over
 from bloomify.views.base import failure_document, json_text
 from bloomify.views.index import command_line, partition_hint
 from parquet_bloomwriter.errors import (
@@ -204,6 +204,7 @@ def change(run: IndexRun, action: Action) -> NoReturn:
     name, home = name_of(run), run.options["home"]
     text = ActionText(table=run.table, home=home, columns=run.console.columns)
     report = run.attempt(lambda: action(run.table, name=name, home=home), changes=name)
+    note_passed_over(report.passed_over, run.console)
     shown = Shown(text=text.of, document=report_document, code=report_code, complaint=complaint)
     run.show(report, shown)
 

@@ -1,0 +1,149 @@
+"""Indexes that other programs have built into a file: they stay where they are."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from parquet_bloomwriter import bloomify, strip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEY = b"distinct_index_offset"
+VALUES = ["apple", "pear", "plum"]
+
+
+def with_index(
+    value: Callable[[int], object] = int, index: bytes | None = None, rows: int = 3000
+) -> bytes:
+    """Write a file with an index behind its data pages, as DataFusion's example does.
+
+    Source of the layout: apache/datafusion, `parquet_embedded_index.rs`: "IDX1", the length as a
+    little-endian 8-byte integer, distinct values in lines; its position as text in the key-value
+    metadata of the file.
+
+    Args:
+        value: What the metadata has instead of the position.
+        index: The bytes of the index.
+        rows: Of the file.
+    """
+    text = "\n".join(VALUES).encode()
+    index = b"IDX1" + struct.pack("<Q", len(text)) + text if index is None else index
+    table = pa.table({"id": range(rows), "name": [VALUES[i % 3] for i in range(rows)]})
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, table.schema) as writer:
+        for start in (0, rows // 2):
+            writer.write_table(table.slice(start, rows // 2))
+        position = sink.tell()
+        sink.write(index)
+        writer.add_key_value_metadata({KEY: str(value(position)).encode()})
+    return bytes(sink.getvalue())
+
+
+def _always(value: str) -> Callable[[int], object]:
+    return lambda _: value
+
+
+def read_index(data: bytes) -> list[str]:
+    """Read the index as DataFusion's example does."""
+    at = int(pq.ParquetFile(pa.BufferReader(data)).metadata.metadata[KEY])
+    assert data[at : at + 4] == b"IDX1"
+    (length,) = struct.unpack("<Q", data[at + 4 : at + 12])
+    return data[at + 12 : at + 12 + length].decode().split("\n")
+
+
+def test_the_position_of_an_index_still_leads_to_it() -> None:
+    data = with_index()
+    report = bloomify(data, ["id", "name"])
+    assert report.num_built == 4
+    assert (report.placement, report.warnings) == ("end", ())
+    assert "belong to no part of the file" in (report.fallback or "")
+    assert "filters go to the end" in str(report.summary())
+    new = report.data
+    assert new is not None
+    assert read_index(new) == VALUES
+    assert pq.read_table(pa.BufferReader(new)).equals(pq.read_table(pa.BufferReader(data)))
+    assert strip(new).data == data
+
+
+def test_an_explicit_placement_goes_on_with_a_warning() -> None:
+    data = with_index()
+    for placement in ("column-chunk", "row-group"):
+        report = bloomify(data, ["id"], placement=placement)
+        assert (report.placement, report.fallback) == (placement, None)
+        (warning,) = report.warnings
+        assert "moves bytes of the file" in warning
+        assert report.data is not None
+        assert strip(report.data).data == data
+        again = bloomify(report.data, ["name"], placement=placement)
+        assert strip(again.data or b"").data == data
+    report = bloomify(data, ["id"], placement="end")
+    assert (report.fallback, report.warnings) == (None, ())
+
+
+def test_numbers_that_lead_behind_the_first_moved_byte() -> None:
+    start = pq.ParquetFile(pa.BufferReader(with_index(index=b""))).metadata.row_group(1).column(0)
+    page = start.dictionary_page_offset
+    for value, is_position in (
+        ("0", False),
+        ("3", False),
+        ("4", True),
+        (str(page), True),
+        (str(page + 1), True),
+        ("99999999", False),
+        ("-5", False),
+        (f"{page}.5", False),
+        (f'{{"row_groups": [4, {page}]}}', True),
+        (f'{{"rows": {page + 1}, "time": "2026-11-26T10:04:47"}}', False),
+        ("not a number", False),
+    ):
+        data = with_index(_always(value), index=b"")
+        report = bloomify(data, ["id"])
+        assert (report.fallback is not None) == is_position, value
+        assert ("may be a position" in str(report.fallback)) == is_position
+        assert strip(report.data or b"").data == data
+
+
+def test_padding_and_copies_of_metadata_are_no_index() -> None:
+    """Zeros, and the ColumnChunk or ColumnMetaData that writers put behind their chunks."""
+    chunk = bytes.fromhex("2608 1c 1502 1925 0006 1918026964 1500 1606 1610 1610 2608 00 00")
+    meta = chunk[3:-1]
+    for index, is_index in (
+        (b"", False),
+        (b"\0" * 5000, False),
+        (chunk, False),
+        (meta, False),
+        (chunk + meta + b"\0" * 7, False),
+        (chunk[:-1], True),
+        (chunk + b"IDX1", True),
+        (b"\0" * 5000 + b"\1", True),
+        (b"\x15\x02\x00", True),  # a struct, but of no column chunk
+        (b"IDX1", True),
+    ):
+        data = with_index(lambda _: "", index=index)
+        report = bloomify(data, ["id"])
+        assert (report.fallback is not None) == is_index, index
+        assert strip(report.data or b"").data == data
+
+
+def test_filters_before_an_index_stay_if_the_metadata_leads_to_it() -> None:
+    """A writer has put filters before its index: taking them out would move it."""
+    data = with_index(lambda _: f"{0:08}")
+    old = bloomify(data, ["id"], placement="row-group").data
+    assert old is not None
+    position = old.index(b"IDX1")
+    old = bloomify(with_index(lambda _: f"{position:08}"), ["id"], placement="row-group").data
+    assert old is not None
+    assert read_index(old) == VALUES
+    stripped = strip(old)
+    replaced = bloomify(old, ["id"], fpp=0.1, replace=True)
+    for one in (stripped, replaced):
+        assert read_index(one.data or b"") == VALUES
+        assert one.left_bytes > 0
+    assert stripped.num_filters == replaced.num_built == 2
+    assert "nothing may move" in str(stripped.summary())
+    assert strip(replaced.data or b"").data == stripped.data

@@ -1,0 +1,56 @@
+"""Caches that threads share, and what only one thread makes."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.caches import make_room
+from parquet_bloomwriter.spark import jobs
+from parquet_bloomwriter.stores import cloud_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+
+class _Shared(dict[int, int]):
+    """A dictionary of which another thread takes each key a moment earlier."""
+
+    def pop(self, key: int, *default: int | None) -> int | None:  # type: ignore[override]
+        super().pop(key, None)
+        return super().pop(key, *default)
+
+
+def test_other_threads_make_room_too() -> None:
+    kept = _Shared.fromkeys(range(10), 0)
+    make_room(kept, most=4)
+    assert list(kept) == [7, 8, 9]
+    make_room(kept, most=4)
+    assert list(kept) == [7, 8, 9]
+
+
+def _by_threads(make: Callable[[int], str]) -> set[str]:
+    with ThreadPoolExecutor(4) as pool:
+        return set(pool.map(make, range(4)))
+
+
+def test_temporary_files_stay_where_threads_make_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in ((cloud_settings, "NamedTemporaryFile"), (jobs, "TemporaryDirectory")):
+        make = getattr(module.tempfile, name)
+
+        def slowly(*given: object, make: Callable[..., object] = make, **named: object) -> object:
+            time.sleep(0.05)  # The other threads begin.
+            return make(*given, **named)
+
+        monkeypatch.setattr(module.tempfile, name, slowly)
+    cloud_settings._file.cache_clear()  # noqa: SLF001  no other test has made it
+    monkeypatch.setattr(jobs, "_scratch", [])
+    (file,) = _by_threads(lambda _: cloud_settings._as_file("{}").name)  # noqa: SLF001  its only use
+    (folder,) = _by_threads(lambda _: jobs.scratch_folder())
+    assert Path(file).read_text("utf-8") == "{}"
+    assert Path(folder).is_dir()
+    jobs._scratch[-1].cleanup()  # noqa: SLF001  as above

@@ -1,0 +1,68 @@
+"""No circle of modules in which threads that import them at the same time wait for each other."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT = Path(__file__).parent.parent
+PATHS = sorted([*ROOT.glob("parquet_bloomwriter/**/*.py"), *ROOT.glob("cli/bloomify/**/*.py")])
+
+
+def test_no_thread_waits_for_a_module_that_waits_for_it() -> None:
+    trees = {_name(path): ast.parse(path.read_text("utf-8")) for path in PATHS}
+    used = {name: set(_imported(tree, trees)) for name, tree in trees.items()}
+    waits = {name: set(_imported(tree, trees, calls=False)) for name, tree in trees.items()}
+    # Python locks a module before its package; within the package, the package is there already.
+    for user, names in used.items():
+        for name in names:
+            package = name.rpartition(".")[0]
+            if package in trees and not f"{user}.".startswith(f"{package}."):
+                waits[name].add(package)
+    assert len(trees) > 300
+    assert _in_circles(waits) == []
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(part for part in parts if part not in {"cli", "__init__"})
+
+
+def _imported(
+    tree: ast.Module, known: Mapping[str, ast.Module], *, calls: bool = True
+) -> Iterator[str]:
+    """Yield the modules of this project that a module imports; without `calls`, at its import."""
+    nodes: list[ast.AST] = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            nodes.extend(node.orelse)
+        elif isinstance(node, ast.FunctionDef) and not calls:
+            continue
+        elif isinstance(node, ast.Import):
+            yield from known.keys() & {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module in known:
+            names = {one.name for one in node.names} - _taken(known[node.module])
+            yield from known.keys() & {f"{node.module}.{name}" for name in names}
+            yield node.module
+        else:
+            nodes.extend(ast.iter_child_nodes(node))
+
+
+def _taken(package: ast.Module) -> set[str]:
+    """Return the names that a package takes from its modules: one may have its module's name."""
+    imports = [node for node in package.body if isinstance(node, ast.ImportFrom)]
+    return {one.name for node in imports for one in node.names}
+
+
+def _in_circles(waits: Mapping[str, set[str]]) -> list[str]:
+    """Return the modules that wait for themselves; those that wait for nothing go first."""
+    left = dict(waits)
+    while done := [name for name, others in left.items() if others.isdisjoint(left)]:
+        for name in done:
+            del left[name]
+    return sorted(left)

@@ -1,0 +1,163 @@
+"""Rows that `read_table` and its siblings return, beside the rows that DuckDB finds."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter import (
+    InvalidArgument,
+    bloomify,
+    dataset,
+    iter_batches,
+    probe,
+    read_table,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def rows_of(path: Path, filters: Any) -> list[int]:  # noqa: ANN401  in any notation
+    """Return the rows that every reading verb returns; they must agree."""
+    found: list[int] = read_table(path, filters=filters)["row"].to_pylist()
+    batches = iter_batches(path, filters=filters)
+    assert [row for one in batches for row in one["row"].to_pylist()] == found
+    assert dataset(path, filters=filters).to_table()["row"].to_pylist() == found
+    assert dataset(path, filters=filters).count_rows() == len(found)
+    return found
+
+
+def duckdb_rows(path: Path, condition: str) -> list[int]:
+    query = f"SELECT row FROM '{path}' WHERE {condition} ORDER BY row"  # noqa: S608  the tests' own
+    return [row for (row,) in duckdb.execute(query).fetchall()]
+
+
+def test_decimals_equal_the_floats_that_they_are_rounded_to(tmp_path: Path) -> None:
+    """Pyarrow's cast makes 0.7000000000000001 of 0.70, so it must not compare them."""
+    path = tmp_path / "prices.parquet"
+    numbers = ("0.70", "1.00", "2.50", "-0.70", "0.00", "999.99", None)
+    prices = [None if one is None else Decimal(one) for one in numbers]
+    for precision in (9, 18, 30):
+        column = pa.array(prices, pa.decimal128(precision, 2))
+        pq.write_table(pa.table({"row": range(7), "d": column}), path, row_group_size=2)
+        bloomify(path, ["d"])
+        for condition in (
+            *(
+                f"d {one} {two}"
+                for one in ("=", "<>", "<", "<=", ">", ">=")
+                for two in ("7e-1", "-7e-1")
+            ),
+            "d IN (0.7, 1e0)",
+            "d IN (7e-1)",
+            "d NOT IN (7e-1, 2.5e0)",
+            "d = 7.0000001e-1",
+            "d > 0.6999999e0",
+            "d BETWEEN 7e-1 AND 25e-1",
+            "d < 1e300",
+            "d = 0e0",
+        ):
+            assert rows_of(path, condition) == duckdb_rows(path, condition), condition
+        assert rows_of(path, [("d", "in", [0.7])]) == [0]
+        assert rows_of(path, [("d", "not in", [0.7, 1.0])]) == [2, 3, 4, 5, 6]
+        for length in (11, 102):
+            many = [0.7, *(1000.25 + one for one in range(length - 1))]
+            assert rows_of(path, [("d", "in", many)]) == [0]
+            assert rows_of(path, " OR ".join(f"d = {one!r}e0" for one in many)) == [0]
+
+
+def test_several_decimals_equal_one_float(tmp_path: Path) -> None:
+    """Of decimals of many digits, DOUBLE keeps about 16: neighbours become the same number."""
+    path = tmp_path / "fine.parquet"
+    step = Decimal("0.00000000000000000001")
+    numbers = [Decimal("0.7") + step * one for one in (-9_000_000, -3, -1, 0, 1, 3, 9_000_000)]
+    table = {"row": range(7), "d": pa.array(numbers, pa.decimal128(30, 20))}
+    pq.write_table(pa.table(table), path, row_group_size=2)
+    near = [1, 2, 3, 4, 5]
+    assert [float(one) == 0.7 for one in numbers] == [row in near for row in range(7)]
+    assert rows_of(path, "d = 7e-1") == near
+    assert rows_of(path, "d IN (7e-1, 5e0)") == near
+    assert rows_of(path, "d <> 7e-1") == rows_of(path, "NOT (d IN (7e-1))") == [0, 6]
+    assert rows_of(path, "d < 7e-1") == [0]
+    assert rows_of(path, "d >= 7e-1") == [*near, 6]
+    assert rows_of(path, "d > 7e-1") == [6]
+
+
+def test_computed_doubles_of_integers_that_are_not_exact(tmp_path: Path) -> None:
+    path = tmp_path / "big.parquet"
+    table = pa.table({"row": [0, 1, 2], "big": [2**53 + 1, 2**53, 5]})
+    pq.write_table(table, path)
+    for condition in (
+        "CAST(big AS DOUBLE) = 9007199254740992",
+        "CAST(big AS DOUBLE) > 1e0",
+        "big * 1e0 = 9007199254740992e0",
+        "CAST(big AS DOUBLE) <> 5",
+    ):
+        assert rows_of(path, condition) == duckdb_rows(path, condition), condition
+
+
+def test_nulls_in_long_lists(tmp_path: Path) -> None:
+    """The list is cut out of the text before it is parsed, with NULL in it or without."""
+    path = tmp_path / "nulls.parquet"
+    table = pa.table({"row": range(4), "n": [1, None, 3, 5000], "s": ["NULL", None, "1", "x"]})
+    pq.write_table(table, path)
+    numbers = ", ".join(map(str, range(2, 1500)))
+    texts = ", ".join(f"'{one}'" for one in range(1, 1500))
+    for condition in (
+        f"n IN ({numbers}, NULL)",
+        f"n IN (null, {numbers})",
+        f"n NOT IN ({numbers}, NULL)",
+        f"n NOT IN ({numbers})",
+        f"NOT (n IN (NULL, NULL, {numbers}))",
+        f"s IN ({texts}, NULL)",
+        f"s IN (NULL, 'NULL', {texts})",
+        f"s NOT IN ({texts}, 'NULL')",
+        f"s NOT IN ({texts}, NULL)",
+    ):
+        assert rows_of(path, condition) == duckdb_rows(path, condition), condition[:30]
+
+
+def test_literals_that_engines_read_in_different_ways_exclude_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "literals.parquet"
+    start = 1_704_103_200 * 10**9  # 2024-01-01 10:00:00
+    table = pa.table(
+        {
+            "float": [0.10000000149011612, 0.1],
+            "whole": [1, 2],
+            "at": pa.array([start + 123_456_000, start + 123_456_789], pa.timestamp("ns")),
+            "time": pa.array([36_000 * 10**9 + 123_456_000, 5], pa.time64("ns")),
+        }
+    )
+    pq.write_table(table, path, row_group_size=1)
+    bloomify(path, table.column_names)
+    for condition, groups in {
+        "float = CAST(0.1 AS FLOAT)": (0, 1),  # 32 bits in DuckDB and Spark, 64 in PostgreSQL
+        "float = CAST(0.5 AS FLOAT)": (),
+        "float = CAST(0.1 AS DOUBLE)": (1,),
+        "whole = 1.0000000000000001": (0, 1),  # DataFusion reads a DOUBLE
+        "whole = 1.5": (),
+        "at = TIMESTAMP '2024-01-01 10:00:00.123456789'": (0, 1),  # DuckDB cuts to microseconds
+        "at = TIMESTAMP '2024-01-01 10:00:00.123456'": (0,),
+        "time = TIME '10:00:00.123456789'": (0,),
+    }.items():
+        found = probe(path, condition).might_match
+        assert [one.surviving for one in found] == ([groups] if groups else []), condition
+    with pytest.raises(InvalidArgument, match="cannot be evaluated: float = CAST"):
+        read_table(path, filters="float = CAST(0.1 AS FLOAT)")
+
+
+def test_text_that_is_no_unicode_and_text_with_a_name_of_pyarrow(tmp_path: Path) -> None:
+    path = tmp_path / "texts.parquet"
+    text = "see __filename"
+    pq.write_table(pa.table({"row": [0, 1], "s": ["a", text]}), path)
+    assert rows_of(path, f"s = {json.dumps(text)}".replace('"', "'")) == [1]
+    assert rows_of(path, [("s", "in", [text, "b"])]) == [1]
+    for filters in ("s = '\udcff'", [("s", "=", "\udcff")], [("s", "in", ["\udcff"])]):
+        with pytest.raises(InvalidArgument, match=r"Unicode|utf-8"):
+            read_table(path, filters=filters)
