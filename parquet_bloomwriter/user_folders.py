@@ -25,18 +25,23 @@ def state_folder() -> Path | None:
     return _folder("XDG_STATE_HOME", ".local/state")
 
 
-def is_closed(found: os.stat_result) -> bool:
-    """Return whether only this user and root can write to a file or folder."""
+def is_own(found: os.stat_result, *, or_of_root: bool = False) -> bool:
+    """Return whether a file or folder is this user's, and no other user but root can write to it.
+
+    Args:
+        found: What the file system says of it.
+        or_of_root: Whether it may belong to root instead.
+    """
     if not hasattr(os, "geteuid"):
         return True
-    is_foreign = found.st_uid not in (0, os.geteuid())
-    return not (is_foreign or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    is_ours = found.st_uid == os.geteuid() or (or_of_root and found.st_uid == 0)
+    return is_ours and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _folder(variable: str, below_home: str) -> Path | None:
     try:
         folder = Path(os.environ.get(variable) or Path.home() / below_home) / _NAME
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder if is_closed(folder.stat()) else None
+        return folder if is_own(folder.stat()) else None
     except (OSError, RuntimeError):
         return None

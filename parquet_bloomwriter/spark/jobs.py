@@ -32,7 +32,7 @@ from parquet_bloomwriter import __version__
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.spark.store_urls import store_settings
 from parquet_bloomwriter.spark.worker_python import check_worker_python
-from parquet_bloomwriter.user_folders import is_closed
+from parquet_bloomwriter.user_folders import is_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -250,4 +250,4 @@ def _is_private(folder: str) -> bool:
         found = Path(folder).lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and is_closed(found)
+    return stat.S_ISDIR(found.st_mode) and is_own(found)

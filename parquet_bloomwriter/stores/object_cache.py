@@ -9,7 +9,7 @@ object, the CRC-32 of the bytes, and the ranges of the object that they are, one
 A file is written under a temporary name and renamed, so no process sees a part of it. It is
 checked when a process opens it for the first time: its length and its checksum. A file that is
 broken is not used. Nothing is read or written where another user could have put something else: the
-folder must belong to the user or to root, and nobody else may write into it.
+folder must be the user's own, with no right for others to write into it.
 
 The files together have at most `MAX_BYTES`; those that were not used for the longest time go
 first. Any file may be removed at any time: what is open stays readable, and what is missing is
@@ -31,7 +31,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.user_folders import cache_folder, is_closed
+from parquet_bloomwriter.user_folders import cache_folder, is_own
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ class NewKept:
             OSError: If there is no place for it.
         """
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not is_closed(folder.stat()):
+        if not is_own(folder.stat()):
             raise PermissionError(errno.EPERM, "others can write into it", str(folder))
         self.path = str(folder / f"{_TEMPORARY}{secrets.token_hex(8)}")
         self.fd = os.open(self.path, _NEW, 0o600)
@@ -118,7 +118,7 @@ class ObjectCache:
         """Open what is kept under a name; None if that is nothing, or broken."""
         path = self.folder / _file_name(name)
         try:
-            if not is_closed(self.folder.stat()):
+            if not is_own(self.folder.stat()):
                 return None
             fd = os.open(path, _FLAGS)
         except OSError:
@@ -181,7 +181,7 @@ class ObjectCache:
 
     def _opened(self, fd: int, path: str) -> KeptObject | None:
         found = os.fstat(fd)
-        if not is_closed(found):
+        if not is_own(found):
             return None
         end = found.st_size - _LENGTH_BYTES
         length = int.from_bytes(_read(fd, end, _LENGTH_BYTES), "little")

@@ -14,7 +14,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from parquet_bloomwriter.user_folders import cache_folder, is_closed
+from parquet_bloomwriter.user_folders import cache_folder, is_own
 
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _READ_FLAGS |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -59,5 +59,5 @@ def cache_folders() -> tuple[Path, ...]:
 
 def _check(path: Path, found: os.stat_result) -> None:
     is_usual = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
-    if not (is_usual and is_closed(found)):
+    if not (is_usual and is_own(found, or_of_root=True)):
         raise PermissionError(errno.EPERM, "another user could have written it", str(path))

@@ -413,14 +413,15 @@ def test_nothing_is_taken_from_a_folder_of_another_user(
     through_proxy: Twins, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.create(through_proxy.url, ["id"], name="ids")
-    kept = sorted(default_cache().folder.iterdir())
+    folder = default_cache().folder
+    kept = sorted(folder.iterdir())
     someone = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: someone)
     clear_cache()
     proxy.forget()
     assert through_proxy.on_store("id = 3") == ["day=1/f3.parquet"]
     assert _requests(proxy, "GetObject")
-    assert sorted(default_cache().folder.iterdir()) == kept
+    assert sorted(folder.iterdir()) == kept
 
 
 @pytest.mark.parametrize("name", ["/a.parquet", "s3://other/a.parquet", "//a.parquet"])
