@@ -18,7 +18,7 @@ import pytest
 
 from parquet_bloomwriter.index.layout import HOME
 from tests.support.delta_tables import make_table
-from tests.support.first_use import CONDITION, USES
+from tests.support.first_use import USES
 from tests.support.iceberg_tables import plain
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def test_files_that_begin_while_pyarrow_is_imported(folder: Path) -> None:
     check_loop(folder, DURING_AN_IMPORT + LOOP.replace(": bloomify(", ": add("))
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(30, marks=pytest.mark.shares)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(12, marks=pytest.mark.shares)])
 def test_first_use_of_the_library(folder: Path, rounds: int) -> None:
     for number in range(rounds):
         names = random.sample(sorted(USES), 8)
@@ -123,7 +123,7 @@ def use_first(folder: Path, seed: str, *names: str) -> None:
     assert (done.stdout, done.stderr) == ("{}\n", ""), f"again: first_use {' '.join(arguments)}"
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(30, marks=pytest.mark.shares)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(12, marks=pytest.mark.shares)])
 def test_a_busy_machine(folder: Path, rounds: int) -> None:
     with load():
         for _ in range(rounds):
@@ -142,21 +142,18 @@ def test_commands_say_what_one_thread_says(
         *(("inspect", table) for table in tables),
         *(("verify", table) for table in tables),
         *(("advise", table) for table in tables),
-        *(("probe", table, "--where", CONDITION) for table in tables[:1]),
-        *(("probe", table, "--where", "id = 3") for table in tables),
         *(("add", table, "--columns", "id", "--dry-run") for table in tables),
         *(("strip", table, "--dry-run") for table in tables),
     ]
-    with load():
-        for command in commands:
-            said = [document(*command, jobs=jobs) for jobs in (1, 4)]
-            assert said[0] == said[1], command
+    for command in commands:
+        said = [document(*command, jobs=jobs) for jobs in (1, 4)]
+        assert said[0] == said[1], command
 
 
 def document(*command: str, jobs: int) -> Any:  # noqa: ANN401  JSON
     before = SLOWLY if jobs > 1 else ""
     done = run(before + COMMAND, *command, "--jobs", str(jobs), "--json")
-    assert done.returncode != 70, done.stdout + done.stderr
+    assert done.returncode in {0, 1, 3}, (command, done.stdout, done.stderr)
     said = json.loads(done.stdout)
     del said["seconds"]
     return done.returncode, said
