@@ -179,13 +179,13 @@ def _written(
 ) -> Entry:
     """Write the version's manifest, and return the entry to end with."""
     name = manifest_name(transaction)
-    size = write_manifest(os.path.join(transaction.folder, name), files)
+    size, crc = write_manifest(os.path.join(transaction.folder, name), files)
     return replace(
         transaction.begun,
         state=State.ACTIVE,
         version=transaction.version,
         columns=columns,
-        manifest=IndexFile(path=f"v__={transaction.version}/{name}", size=size),
+        manifest=IndexFile(path=f"v__={transaction.version}/{name}", size=size, crc=crc),
         next_file_id=next_file_id,
         num_files=len(files.ids),
         source_bytes=int(files.sizes.sum()),
@@ -230,10 +230,8 @@ def _with_values(
         OSError: If a filter cannot be read, or the new one not be written.
     """
     old = column.global_filter
-    files = partials if old is None else [old.file, *partials]
-    home = transaction.log.folder
     merged = merge_partials(
-        [os.path.join(home, one.path) if isinstance(one, IndexFile) else one for one in files],
+        partials if old is None else [old.file, *partials],
         column.fpp,
         version_folder=transaction.folder,
         column=column.name,
