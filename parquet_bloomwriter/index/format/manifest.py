@@ -6,8 +6,10 @@ All are required. The order of rows has no meaning; ids and names occur once. Of
 there is one column more, `etag string`. The log's entry has the CRC-32 of the whole file.
 """
 
+# ruff: noqa: PTH120  paths are strings, as in the entries
 from __future__ import annotations
 
+import os
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -23,7 +25,8 @@ from parquet_bloomwriter.index.format.parquet_io import (
     crc_of,
     integers_of,
 )
-from parquet_bloomwriter.index.storage.base import is_on_store, open_file
+from parquet_bloomwriter.index.log.entry import IndexFile
+from parquet_bloomwriter.index.storage.base import is_on_store, open_file, relative_to_index
 from parquet_bloomwriter.source import BufferSource, read_footer
 
 if TYPE_CHECKING:
@@ -170,15 +173,12 @@ class FileTable:
         return np.array(are_unchanged(paths, sizes, times), np.bool_)
 
 
-def write_manifest(path: str, files: FileTable) -> tuple[int, int]:
+def write_manifest(path: str, files: FileTable) -> IndexFile:
     """Write a manifest to the disk.
 
     Args:
-        path: Absolute; there must be no file of that name.
+        path: Absolute, in a version's folder; there must be no file of that name.
         files: What to write.
-
-    Returns:
-        Its size in bytes, and its CRC-32.
 
     Raises:
         OSError: If the manifest cannot be written; nothing is left of it.
@@ -200,7 +200,9 @@ def write_manifest(path: str, files: FileTable) -> tuple[int, int]:
     with ParquetOut(path, schema, **options) as out:
         out.write(pa.table(columns, schema=schema))
         crc = crc_of(out.complete())
-        return out.finish(), crc
+        size = out.finish()
+    name = relative_to_index(os.path.dirname(path), path)
+    return IndexFile(path=name, size=size, crc=crc)
 
 
 def read_manifest(path: str, size: int = -1, crc: int | None = None) -> FileTable:
