@@ -30,12 +30,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parquet_bloomwriter import kernels
 from parquet_bloomwriter.hashing import xxh64
+from parquet_bloomwriter.kernels.layout import CHECK_BYTES, GROUP_WORDS, MAX_SPAN
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.header import usual_header_length
 
@@ -45,9 +46,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-CHECK_BYTES = 4
-
-_COVERED = 8
+_COVERED = MAX_SPAN
 """Blocks that a checksum covers at least, if the filters have so many; filters of a group."""
 
 _P = np.uint64(0x9E3779B97F4A7C15)
@@ -206,6 +205,10 @@ def check_values(
     return (((sums ^ seeds ^ salts) * _P) >> _HALF).astype(np.uint32)
 
 
+_FIRST, _SIZE, _BLOCKS, _SPAN, _CHECKS, _STRIDE, _ORDINAL, _SEED = range(1, 9)
+"""Words of a group, see `kernels.layout.GROUP_WORDS`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CheckedGroups:
     """The g groups of one or several files, bundle by bundle, and their N filters, the members."""
@@ -214,30 +217,11 @@ class CheckedGroups:
     """Where the bitset of each member begins, absolute, bytes, shape (N,)."""
 
     part_of: NDArray[np.int32]
-    """Ordinal of the file, shape (g,), like all that follow."""
+    """Ordinal of the file of each group, shape (g,)."""
 
-    first: NDArray[np.int64]
-    """The first member."""
-
-    size: NDArray[np.int64]
-    """Members."""
-
-    num_blocks: NDArray[np.int64]
-    """Of each member, z."""
-
-    span: NDArray[np.int64]
-    """Blocks of a run, m."""
-
-    checks: NDArray[np.int64]
-    """Where the checksum of run 0 is, absolute, bytes."""
-
-    stride: NDArray[np.int64]
-    """Groups of the bundle: the checksums of two neighbouring runs are so many apart."""
-
-    ordinal: NDArray[np.int64]
-    """Of the checksum of run 0."""
-
-    seed: NDArray[np.uint64]
+    words: NDArray[np.int64]
+    """What `kernels.probe_groups` gets of each group, shape (g, `GROUP_WORDS`); the words of the
+    file, the hash, the answers and the state are zeros."""
 
     @classmethod
     def of(
@@ -253,52 +237,75 @@ class CheckedGroups:
             row_group: Its ordinal.
         """
         num = bundle.num_groups
-        size = np.full(num, _COVERED, np.int64)
-        size[-1] = len(bundle.rows) - _COVERED * (num - 1)
         at = bundle.first_check + np.arange(num)
-        return cls(
-            starts=starts,
-            part_of=np.zeros(num, np.int32),
-            first=_COVERED * np.arange(num),
-            size=size,
-            num_blocks=np.full(num, bundle.num_blocks),
-            span=np.full(num, bundle.span),
-            checks=checks + CHECK_BYTES * at,
-            stride=np.full(num, num),
-            ordinal=(row_group << _ROW_GROUP_BITS) + at,
-            seed=np.full(num, seed, np.uint64),
-        )
+        words = np.zeros((num, GROUP_WORDS), np.int64)
+        words[:, _FIRST] = _COVERED * np.arange(num)
+        words[:, _SIZE] = _COVERED
+        words[-1, _SIZE] = len(bundle.rows) - _COVERED * (num - 1)
+        words[:, _BLOCKS], words[:, _SPAN] = bundle.num_blocks, bundle.span
+        words[:, _CHECKS] = checks + CHECK_BYTES * at
+        words[:, _STRIDE] = num
+        words[:, _ORDINAL] = (row_group << _ROW_GROUP_BITS) + at
+        words[:, _SEED] = np.uint64(seed).view(np.int64)
+        return cls(starts=starts, part_of=np.zeros(num, np.int32), words=words)
 
     @classmethod
     def joined(cls, groups: Sequence[CheckedGroups], files: Sequence[int]) -> Self:
         """Return groups one behind the other; `files` has the ordinal of the file of each."""
-        sizes = [len(one.starts) for one in groups]
-        firsts = np.cumsum([0, *sizes])[:-1].tolist()
-
-        def put(name: str, dtype: type[Any], added: Sequence[int] | None = None) -> NDArray[Any]:
-            arrays = [getattr(one, name) for one in groups]
-            if added is not None:
-                arrays = [one + more for one, more in zip(arrays, added, strict=True)]
-            return np.concatenate([np.zeros(0, dtype), *arrays]).astype(dtype, copy=False)
-
-        plain = ("starts", "size", "num_blocks", "span", "checks", "stride", "ordinal")
+        words = np.concatenate([np.zeros((0, GROUP_WORDS), np.int64), *(g.words for g in groups)])
+        counts = [len(one.words) for one in groups]
+        sizes = np.array([len(one.starts) for one in groups], np.int64)
+        words[:, _FIRST] += np.repeat(np.cumsum(sizes) - sizes, counts)
         return cls(
-            part_of=put("part_of", np.int32, files),
-            first=put("first", np.int64, firsts),
-            seed=put("seed", np.uint64),
-            **{name: put(name, np.int64) for name in plain},
+            starts=np.concatenate([np.zeros(0, np.int64), *(one.starts for one in groups)]),
+            part_of=np.repeat(np.array(files, np.int32), counts),
+            words=words,
         )
 
     @property
-    def num_runs(self) -> NDArray[np.int64]:
-        """Runs of each member, shape (g,)."""
-        runs: NDArray[np.int64] = -(-self.num_blocks // self.span)
-        return runs
+    def first(self) -> NDArray[np.int64]:
+        """The first member of each group, shape (g,)."""
+        return self.words[:, _FIRST]
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        """Members of each group, shape (g,)."""
+        return self.words[:, _SIZE]
+
+    @property
+    def num_blocks(self) -> NDArray[np.int64]:
+        """Blocks of each member, z, shape (g,)."""
+        return self.words[:, _BLOCKS]
+
+    @property
+    def span(self) -> NDArray[np.int64]:
+        """Blocks of a run, m, shape (g,)."""
+        return self.words[:, _SPAN]
+
+    @property
+    def checks(self) -> NDArray[np.int64]:
+        """Where the checksum of run 0 is, absolute, bytes, shape (g,)."""
+        return self.words[:, _CHECKS]
+
+    @property
+    def stride(self) -> NDArray[np.int64]:
+        """Groups of the bundle: checksums of neighbouring runs are so many apart; shape (g,)."""
+        return self.words[:, _STRIDE]
+
+    @property
+    def ordinal(self) -> NDArray[np.int64]:
+        """Ordinal of the checksum of run 0, shape (g,)."""
+        return self.words[:, _ORDINAL]
+
+    @property
+    def seed(self) -> NDArray[np.uint64]:
+        """Seed of the file, shape (g,)."""
+        return self.words[:, _SEED].view(np.uint64)
 
     @property
     def num_bytes_held(self) -> int:
         """Memory, bytes."""
-        return sum(getattr(self, name).nbytes for name in self.__slots__)
+        return self.starts.nbytes + self.part_of.nbytes + self.words.nbytes
 
     def members(self, which: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the members of some groups, group by group, and where each group begins there."""
@@ -308,6 +315,6 @@ class CheckedGroups:
 
     def holding(self, members: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the groups that some members belong to, ascending."""
-        wanted = np.zeros(len(self.first), np.bool_)
+        wanted = np.zeros(len(self.words), np.bool_)
         wanted[np.searchsorted(self.first, members, side="right") - 1] = True
         return np.flatnonzero(wanted)

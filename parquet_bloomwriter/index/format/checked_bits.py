@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format.block_checks import (
-    CHECK_BYTES,
     check_values,
     hashes_of,
     run_hashes,
     sums_of,
 )
+from parquet_bloomwriter.kernels.layout import CHECK_BYTES, NOT_AS_WRITTEN, NOT_READ
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, SALT
 
 if TYPE_CHECKING:
@@ -47,24 +48,52 @@ def mask_of(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
     return bits
 
 
-def have_bits(
-    groups: CheckedGroups, which: NDArray[np.int64], hashes: NDArray[np.uint64], reader: BatchReader
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def look_up(  # noqa: PLR0913, PLR0917  as a kernel has them
+    groups: CheckedGroups,
+    which: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+    targets: NDArray[np.int64],
+    answers: NDArray[np.bool_],
+    reader: BatchReader,
+) -> None:
     """Look a hash up in each member of some groups.
 
     Args:
         groups: The groups.
         which: Some of them, shape (c,); one may be there several times, with several hashes.
         hashes: The hash for each of these, shape (c,) or (1,).
+        targets: Where among the answers that of the first member of each belongs, shape (c,).
+        answers: To be written: whether each member might contain the hash.
         reader: Of their files, by the ordinals in `groups.part_of`.
-
-    Returns:
-        The members, group by group, and whether each might contain the hash.
 
     Raises:
         IndexProblem: If any bit is not as it was written.
         BloomwriterError, OSError: If a file cannot be read.
     """
+    if reader.are_local and kernels.HAS_PREAD:
+        tasks = groups.words[which]
+        tasks[:, 0] = reader.descriptors[groups.part_of[which]]
+        tasks[:, 9], tasks[:, 10] = hashes.view(np.int64), targets
+        if not kernels.probe_groups(tasks, groups.starts, answers.view(np.uint8)):
+            return
+        states = tasks[:, 11]
+        wrong = which[states == NOT_AS_WRITTEN]
+        if len(wrong):
+            source = reader.sources[int(groups.part_of[wrong[0]])]
+            raise not_as_written(source, int(groups.starts[groups.first[wrong[0]]]))
+        # A read of a file's own source is completed if it was interrupted, or says what failed.
+        again = states == NOT_READ
+        which, targets = which[again], targets[again]
+        hashes = hashes if len(hashes) == 1 else hashes[again]
+    found = _have_bits(groups, which, hashes, reader)
+    members, firsts = groups.members(which)
+    answers[np.repeat(targets - firsts, groups.size[which]) + np.arange(len(members))] = found
+
+
+def _have_bits(
+    groups: CheckedGroups, which: NDArray[np.int64], hashes: NDArray[np.uint64], reader: BatchReader
+) -> NDArray[np.bool_]:
+    """Do the same without a kernel; return the answers group by group."""
     members, firsts = groups.members(which)
     owner = np.repeat(np.arange(len(which)), groups.size[which])
     runs, first_block, within = _runs(groups, which, hashes)
@@ -91,7 +120,7 @@ def have_bits(
     if len(wrong):
         place = firsts[wrong[0]]
         raise not_as_written(reader.sources[int(parts[wrong[0]])], int(starts[place]))
-    return members, might
+    return might
 
 
 def _runs(
@@ -108,7 +137,7 @@ def _runs(
 def ranges_of(
     groups: CheckedGroups, which: NDArray[np.int64], hashes: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return what `have_bits` will read: ordinals of files, and ranges, shape (n, 2)."""
+    """Return what `look_up` will read: ordinals of files, and ranges, shape (n, 2)."""
     members, _ = groups.members(which)
     owner = np.repeat(np.arange(len(which)), groups.size[which])
     runs, first_block, _ = _runs(groups, which, hashes)

@@ -15,19 +15,20 @@ import os
 import uuid
 import zlib
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
 from parquet_bloomwriter.index.format.block_checks import (
-    CHECK_BYTES,
     CheckedGroups,
     bundles_of,
     checks_of_bundle,
     seed_of,
 )
-from parquet_bloomwriter.index.format.checked_bits import have_bits, ranges_of
+from parquet_bloomwriter.index.format.checked_bits import look_up, ranges_of
 from parquet_bloomwriter.index.format.parquet_io import WrongBytes, check_whole
 from parquet_bloomwriter.index.format.part_writer import column_folder
 from parquet_bloomwriter.index.log.entry import IndexFile
@@ -37,6 +38,7 @@ from parquet_bloomwriter.index.storage.base import (
     relative_to_index,
     storage_of,
 )
+from parquet_bloomwriter.kernels.layout import CHECK_BYTES
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.replace.copying import write_all
 from parquet_bloomwriter.sbbf import Sbbf, block_index, check_block
@@ -69,30 +71,38 @@ def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDAr
     with open_file(os.path.join(folder, file.path), file.size) as source:
         if file.crc is None:
             return _might_hold_unchecked(source, file, hashes)
-        groups = _groups_of(source, file)
+        if source.size != file.size:
+            raise _of_other_size(source, file)
+        groups = _groups_of(file)
+        if groups is None:
+            raise broken(source, "it does not hold one Bloom filter and its checksums")
         if len(hashes) > _MAX_HASHES:
             return np.ones(len(hashes), np.bool_)
         which = np.zeros(len(hashes), np.int64)
         if source.fd < 0:
             _, ranges = ranges_of(groups, which, hashes)
             prefetch(source, map(tuple, ranges.tolist()))
-        return have_bits(groups, which, hashes, BatchReader([source]))[1]
+        found = np.empty(len(hashes), np.bool_)
+        look_up(groups, which, hashes, np.arange(len(hashes)), found, BatchReader([source]))
+        return found
 
 
-def _groups_of(source: IndexSource, file: IndexFile) -> CheckedGroups:
-    """Return the filter as its checksums cover it, by the size of the file."""
-    if source.size != file.size:
-        raise _of_other_size(source, file)
+@lru_cache(maxsize=256)
+def _groups_of(file: IndexFile) -> CheckedGroups | None:
+    """Return the filter as its checksums cover it, by the size of the file; None: none fits."""
     # 8 blocks and a checksum of 4 bytes are 260 bytes; the filter is a power of two.
     num_blocks = 1 << max(0, (8 * file.size // 260).bit_length() - 1)
     header = encode_header(num_blocks * BYTES_PER_BLOCK)
     (bundle,) = bundles_of(np.array([len(header) + num_blocks * BYTES_PER_BLOCK]))
     checks = len(header) + num_blocks * BYTES_PER_BLOCK
     if checks + CHECK_BYTES * bundle.num_checks != file.size:
-        raise broken(source, "it does not hold one Bloom filter and its checksums")
+        return None
     starts = np.array([len(header)])
     seed = seed_of(file.path)
     return CheckedGroups.of(bundle, starts=starts, checks=checks, seed=seed, row_group=0)
+
+
+register(_groups_of.cache_clear)
 
 
 def _might_hold_unchecked(

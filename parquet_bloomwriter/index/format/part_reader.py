@@ -27,7 +27,6 @@ import numpy as np
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
 from parquet_bloomwriter.index.format.block_checks import (
-    CHECK_BYTES,
     CheckedGroups,
     bundles_of,
     seed_of,
@@ -52,7 +51,14 @@ from parquet_bloomwriter.index.format.part_writer import (
     TYPE,
 )
 from parquet_bloomwriter.index.storage.base import open_file, state_of
-from parquet_bloomwriter.kernels.layout import DATA_PAGE, DATA_PAGE_V2, I32, PLAIN, STRUCT
+from parquet_bloomwriter.kernels.layout import (
+    CHECK_BYTES,
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    I32,
+    PLAIN,
+    STRUCT,
+)
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.metadata.schema import LENGTH_BYTES

@@ -26,7 +26,7 @@ import numpy as np
 from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format.checked_bits import (
-    have_bits,
+    look_up,
     ranges_of,
     slabs,
     whole_filters,
@@ -339,20 +339,19 @@ def _checked_blocks(
         _prefetch_checked(groups, which, hashes, sources)
     found, might = np.zeros(len(rows), np.bool_), np.empty(len(groups.starts), np.bool_)
 
-    def look_up(some: NDArray[np.int64]) -> None:
-        own, answers = have_bits(groups, some, h, reader)
-        might[own] = answers
+    def look_up_in(some: NDArray[np.int64]) -> None:
+        look_up(groups, some, h, groups.first[some], might, reader)
 
     for h in hashes[:, np.newaxis]:
         pending = np.flatnonzero(~found)
         if len(pending) < len(rows):
             which = groups.holding(members[pending])
         if len(which) <= _CHUNK_GROUPS:
-            look_up(which)
+            look_up_in(which)
         else:
             chunks = range(0, len(which), _CHUNK_GROUPS)
             with ThreadPoolExecutor(default_jobs()) as pool:
-                list(pool.map(look_up, (which[one : one + _CHUNK_GROUPS] for one in chunks)))
+                list(pool.map(look_up_in, (which[one : one + _CHUNK_GROUPS] for one in chunks)))
         found[pending] = might[members[pending]]
     return found
 
