@@ -131,7 +131,7 @@ scan = _kernels.scan
 walk_pages = _kernels.walk_pages
 
 HAS_PREAD = hasattr(_kernels, "probe_usual")
-"""Whether `walk_file`, `read_pieces`, `probe_usual` and `probe_groups` are there: not on Windows."""
+"""Whether the kernels that read files themselves are there: not on Windows."""
 
 if HAS_PREAD:
     walk_file = _kernels.walk_file

@@ -76,7 +76,8 @@ def main() -> None:
 
 
 def _look_up(folder: str, values: list[tuple[Expression, str]]) -> tuple[list[str], bool]:
-    wrong, is_noticed = [], False
+    wrong: list[str] = []
+    is_noticed = False
     for expression, name in values:
         clear_cache()
         opened = open_snapshot(folder)

@@ -2,8 +2,8 @@
 
 Every refresh adds parts. A part is written anew if there are others to join it with, or if it has
 filters of files that the manifest has no more. Large parts without such filters stay as they are.
-The bytes of filters are copied unchanged, after all bytes of a part were compared with its checksum:
-a damaged part is refused, not copied.
+The bytes of filters are copied unchanged, after all bytes of a part were compared with its
+checksum: a damaged part is refused, not copied.
 
 Slices name the parts that they were made of. They are written anew if any of these parts was
 written anew, if they are not as they were written (all of them are read to see that), or if the

@@ -216,7 +216,7 @@ class CheckedGroups:
     starts: NDArray[np.int64]
     """Where the bitset of each member begins, absolute, bytes, shape (N,)."""
 
-    part_of: NDArray[np.int32]
+    part_of: NDArray[np.int64]
     """Ordinal of the file of each group, shape (g,)."""
 
     words: NDArray[np.int64]
@@ -246,19 +246,22 @@ class CheckedGroups:
         words[:, _CHECKS] = checks + CHECK_BYTES * at
         words[:, _STRIDE] = num
         words[:, _ORDINAL] = (row_group << _ROW_GROUP_BITS) + at
-        words[:, _SEED] = np.uint64(seed).view(np.int64)
-        return cls(starts=starts, part_of=np.zeros(num, np.int32), words=words)
+        words[:, _SEED] = seed - ((seed >> 63) << 64)
+        return cls(starts=starts, part_of=np.zeros(num, np.int64), words=words)
 
     @classmethod
     def joined(cls, groups: Sequence[CheckedGroups], files: Sequence[int]) -> Self:
         """Return groups one behind the other; `files` has the ordinal of the file of each."""
+        if len(groups) == 1:
+            (one,) = groups
+            return cls(starts=one.starts, part_of=one.part_of + files[0], words=one.words)
         words = np.concatenate([np.zeros((0, GROUP_WORDS), np.int64), *(g.words for g in groups)])
         counts = [len(one.words) for one in groups]
         sizes = np.array([len(one.starts) for one in groups], np.int64)
         words[:, _FIRST] += np.repeat(np.cumsum(sizes) - sizes, counts)
         return cls(
             starts=np.concatenate([np.zeros(0, np.int64), *(one.starts for one in groups)]),
-            part_of=np.repeat(np.array(files, np.int32), counts),
+            part_of=np.repeat(np.array(files, np.int64), counts),
             words=words,
         )
 
@@ -315,6 +318,8 @@ class CheckedGroups:
 
     def holding(self, members: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the groups that some members belong to, ascending."""
+        if len(members) == len(self.starts):
+            return np.arange(len(self.words))
         wanted = np.zeros(len(self.words), np.bool_)
         wanted[np.searchsorted(self.first, members, side="right") - 1] = True
         return np.flatnonzero(wanted)

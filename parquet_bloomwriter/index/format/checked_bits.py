@@ -136,7 +136,7 @@ def _runs(
 
 def ranges_of(
     groups: CheckedGroups, which: NDArray[np.int64], hashes: NDArray[np.uint64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return what `look_up` will read: ordinals of files, and ranges, shape (n, 2)."""
     members, _ = groups.members(which)
     owner = np.repeat(np.arange(len(which)), groups.size[which])
@@ -201,7 +201,7 @@ def whole_filters(
     ordinals = groups.ordinal[slab][:, np.newaxis] + groups.stride[slab[0]] * runs
     expected = check_values(sums, ordinals, groups.seed[slab[0]])
     found = b"".join(source.read_ranges(_all_checks(groups, slab, len(runs))))
-    if (np.frombuffer(found, "<u4").reshape(len(runs), len(slab)).T != expected).any():
+    if (expected != np.frombuffer(found, "<u4").reshape(len(runs), len(slab)).T).any():
         raise not_as_written(source, begins[0])
     return members, bits
 

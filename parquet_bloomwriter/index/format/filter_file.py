@@ -169,7 +169,8 @@ def write_filter(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool)
     kind = "global" if is_kept else "partial"
     path = os.path.join(folder, f"{kind}-{uuid.uuid4()}.bloom")
     header, blocks = encode_header(bits.num_bytes), bits.blocks.data.cast("B")
-    pieces, crc = [header, blocks], 0
+    pieces: list[bytes | memoryview] = [header, blocks]
+    crc = 0
     if is_kept:
         (bundle,) = bundles_of(np.array([len(header) + len(blocks)]))
         pieces.append(checks_of_bundle(bundle, [np.frombuffer(blocks, np.uint8)], seed_of(path)))

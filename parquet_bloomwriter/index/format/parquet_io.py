@@ -31,7 +31,7 @@ from parquet_bloomwriter.replace.copying import WriteBack
 from parquet_bloomwriter.source import read_footer
 from parquet_bloomwriter.source.base import RangeReader
 from parquet_bloomwriter.source.local import FileSource
-from parquet_bloomwriter.source.stream import as_arrow_file
+from parquet_bloomwriter.source.stream import BufferSource, as_arrow_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,11 +51,14 @@ _PIECE_BYTES = 4 << 20
 """Read at once for a checksum."""
 
 _MAGIC = b"PAR1"
+_WHOLE_BYTES = 1 << 16
+"""A part of up to so many bytes is read by one request."""
+
 _LAST_CODEC = 7
 """parquet.thrift, `CompressionCodec`."""
 
 
-class WrongBytes(ValueError):  # noqa: N818  what it is, not what it does
+class WrongBytes(ValueError):
     """Bytes of an index that are not those that were written."""
 
 
@@ -109,7 +112,7 @@ class ParquetOut:
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         self._write_back.advance(self._file.tell() - before)
 
-    def complete(self) -> Source:
+    def complete(self) -> FileSource:
         """Write the footer, and return the file for reading, as long as it is not finished.
 
         Raises:
@@ -167,25 +170,39 @@ class FirstRead:
         crc: CRC-32 of all of it, see the head of the module.
     """
 
-    def __init__(self, source: IndexSource | FileSource, names: Sequence[str]) -> None:
+    def __init__(self, source: IndexSource, names: Sequence[str], crc: int | None = None) -> None:
         """Read the footer, and the chunks of columns of integers or texts.
 
+        Args:
+            source: The part.
+            names: The columns.
+            crc: What the CRC-32 of all of it must be; None: it is not known.
+
         Raises:
-            BloomwriterError, ValueError: If the footer is malformed, or contradicts itself.
+            WrongBytes: If it has another CRC-32.
+            BloomwriterError, ValueError: If the footer is malformed; or if no CRC-32 is known, and
+                the footer contradicts itself.
             OSError: If reading fails.
         """
-        self.footer = footer = read_footer(source, check_head=False)
         self._names = list(names)
-        ranges = check_footer(footer, names)
-        prefetch(source, ranges)
-        pieces = source.read_ranges(ranges)
+        file: BufferSource | _Kept | None = None
+        if source.size <= _WHOLE_BYTES:
+            file = BufferSource(source.read_at(0, source.size), name=source.name)
+        self.footer = footer = read_footer(file or source, check_head=False)
+        if crc is None:
+            check_footer(footer, names)
+        ranges = _chunks(footer, names)
+        if file is None:
+            prefetch(source, ranges)
+        pieces = (file or source).read_ranges(ranges)
         tail = footer.data + len(footer.data).to_bytes(4, "little") + _MAGIC
-        self._tail = tail
-        self._kept = _Kept(source.size, ranges, pieces)
-        crc = zlib.crc32(tail)
-        for piece in pieces:
-            crc = zlib.crc32(piece, crc)
-        self.crc = crc
+        self.crc = zlib.crc32(b"".join((tail, *pieces)))
+        if crc not in {None, self.crc}:
+            raise WrongBytes("its footer or its columns are not as they were written")
+        if file is None:
+            ranges.append((source.size - len(tail), source.size))
+            file = _Kept(source.size, ranges, [*pieces, tail])
+        self._file = file.for_arrow()
 
     def table(self, *, read_dictionary: Sequence[str]) -> pa.Table:
         """Decode the columns, some of them as dictionaries.
@@ -193,34 +210,20 @@ class FirstRead:
         Raises:
             OSError, ValueError, pyarrow.ArrowException: If pyarrow cannot decode them.
         """
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        metadata = pq.read_metadata(pa.BufferReader(_MAGIC + self._tail))
-        file = pq.ParquetFile(
-            self._kept.for_arrow(),
-            metadata=metadata,
-            read_dictionary=list(read_dictionary),
-            pre_buffer=False,
-        )
+        names = list(read_dictionary)
+        file = pq.ParquetFile(self._file, read_dictionary=names, pre_buffer=False)
         return file.read(self._names, use_threads=False)
 
 
-def check_footer(footer: Footer, names: Sequence[str] | None = None) -> list[Range]:
+def check_footer(footer: Footer, names: Sequence[str] | None = None) -> None:
     """Check what a footer says of some columns that have no repeated values, or of all.
-
-    Returns:
-        Where their chunks are, in the order in which they stand in the file.
 
     Raises:
         ValueError: If there is no such column, or what is said of it contradicts itself.
     """
-    own = [leaf.name for leaf in footer.leaves]
-    names = own if names is None else names
-    for name in names:
-        if name not in own:
-            raise ValueError(f"it has no column {name}")
-    columns = [own.index(name) for name in names]
+    columns = _ordinals(footer, names)
     chunks, num_rows = footer.chunks, footer.row_groups.value(RowGroupField.NUM_ROWS)
     starts = footer.chunk_starts()[:, columns]
     lengths = chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, columns]
@@ -229,19 +232,43 @@ def check_footer(footer: Footer, names: Sequence[str] | None = None) -> list[Ran
         raise ValueError("a column is compressed by a codec that does not exist")
     if (chunks.value(ChunkField.NUM_VALUES)[:, columns] != num_rows[:, np.newaxis]).any():
         raise ValueError("a column has another number of values than there are rows")
-    if (starts < len(_MAGIC)).any() or (lengths < 0).any() or (lengths > footer.start).any():
-        raise ValueError("a column lies outside the file")
-    if (starts + lengths > footer.start).any():
+    if ((starts < len(_MAGIC)) | (lengths < 0) | (lengths > footer.start - starts)).any():
         raise ValueError("a column lies outside the file")
     types = chunks.value(ChunkField.TYPE)[:, columns]
     if (types != [footer.leaves[column].physical_type for column in columns]).any():
         raise ValueError("a column has another type than the schema says")
-    pairs = zip(starts.ravel().tolist(), lengths.ravel().tolist(), strict=True)
-    return sorted((start, start + length) for start, length in pairs)
+
+
+def _chunks(footer: Footer, names: Sequence[str]) -> list[Range]:
+    """Return where the chunks of columns are, in the order in which they stand in the file.
+
+    Raises:
+        ValueError: If there is no such column, or chunks of impossible sizes.
+    """
+    columns = _ordinals(footer, names)
+    starts = footer.chunk_starts()[:, columns].ravel().tolist()
+    lengths = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, columns].ravel().tolist()
+    if any(
+        length < 0 or start + length > footer.start
+        for start, length in zip(starts, lengths, strict=True)
+    ):
+        raise ValueError("a column lies outside the file")
+    return sorted((start, start + length) for start, length in zip(starts, lengths, strict=True))
+
+
+def _ordinals(footer: Footer, names: Sequence[str] | None) -> list[int]:
+    own = [leaf.name for leaf in footer.leaves]
+    missing = [] if names is None else [name for name in names if name not in own]
+    if missing:
+        raise ValueError(f"it has no column {missing[0]}")
+    return list(range(len(own))) if names is None else [own.index(name) for name in names]
 
 
 class _Kept(RangeReader):
-    """A file of which only some ranges are there, in memory."""
+    """A file of which only some ranges are there, in memory, among them its end.
+
+    pyarrow reads more from the end than the footer; what is not there are zeros.
+    """
 
     def __init__(self, size: int, ranges: Sequence[Range], pieces: Sequence[bytes]) -> None:
         super().__init__(size, name=None)
@@ -254,6 +281,8 @@ class _Kept(RangeReader):
             first, data = self._starts[place], self._pieces[place]
             if stop <= first + len(data):
                 return data[start - first : stop - first]
+        if stop == self.size:
+            return self._pieces[-1].rjust(stop - start, b"\0")
         raise OSError(f"the bytes [{start}, {stop}) belong to no column that is read")
 
     def for_arrow(self) -> object:

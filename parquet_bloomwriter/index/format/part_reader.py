@@ -236,9 +236,7 @@ def _opened(source: IndexSource, file: IndexFile, path: str) -> tuple[Footer, pa
     import pyarrow as pa
 
     try:
-        first = FirstRead(source, READ_FIRST)
-        if file.first_crc not in {None, first.crc}:
-            raise WrongBytes("its footer or its columns are not as they were written")
+        first = FirstRead(source, READ_FIRST, file.first_crc)
         return first.footer, first.table(read_dictionary=[TYPE])
     except FileProblem as error:
         raise _broken(path, f"the part cannot be read: {error.problem}") from error

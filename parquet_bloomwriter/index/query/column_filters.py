@@ -82,7 +82,7 @@ class ColumnFilters:
     """The filters as their checksums cover them, those of files that are gone included."""
 
     member_of: NDArray[np.int64]
-    """Ordinal of each filter among the members of `groups`, -1 if it has no checksum, shape (n,)."""
+    """Ordinal among the members of `groups`, -1 for a filter without checksum, shape (n,)."""
 
     @property
     def num_bytes_held(self) -> int:

@@ -72,6 +72,9 @@ _CHUNK = 1 << 13
 _SLAB_BYTES = 4 << 20
 """Read at once, about."""
 
+_FEW_SLABS = 4
+"""Runs of filters on a disk that take no longer than it takes to start threads."""
+
 _GAP_BYTES = 64 * 1024
 """Largest gap between two filters that are read together."""
 
@@ -195,17 +198,18 @@ class ColumnProbe:
         """Look hashes up in filters that have checksums, and values."""
         filters = self.filters
         found = np.zeros(len(rows), np.bool_)
-        whole = np.zeros(len(rows), np.bool_)
+        ways = [(_checked_blocks, np.arange(len(rows)))]
         if len(hashes) >= _MANY:
             whole = filters.num_bytes[rows] <= len(hashes) * _WORTH_BYTES
-        for look_up, places in (
-            (_checked_blocks, np.flatnonzero(~whole)),
-            (_checked_whole, np.flatnonzero(whole)),
-        ):
+            ways = [
+                (_checked_blocks, np.flatnonzero(~whole)),
+                (_checked_whole, np.flatnonzero(whole)),
+            ]
+        for ask, places in ways:
             for wave in _waves(filters, rows, places):
                 with ExitStack() as stack:
                     sources = _open_parts(stack, filters, rows[wave])
-                    found[wave] = look_up(filters, rows[wave], hashes, sources)
+                    found[wave] = ask(filters, rows[wave], hashes, sources)
         return found
 
     def _read_blocks(
@@ -342,9 +346,12 @@ def _checked_blocks(
     def look_up_in(some: NDArray[np.int64]) -> None:
         look_up(groups, some, h, groups.first[some], might, reader)
 
-    for h in hashes[:, np.newaxis]:
+    for number in range(len(hashes)):
+        h = hashes[number : number + 1]
         pending = np.flatnonzero(~found)
-        if len(pending) < len(rows):
+        if not len(pending):
+            break
+        if number and len(pending) < len(rows):
             which = groups.holding(members[pending])
         if len(which) <= _CHUNK_GROUPS:
             look_up_in(which)
@@ -386,12 +393,17 @@ def _checked_whole(
     groups, members = filters.groups, filters.member_of[rows]
     might = np.zeros(len(groups.starts), np.bool_)
 
-    def look_up(slab: NDArray[np.int64]) -> None:
+    def ask(slab: NDArray[np.int64]) -> None:
         found, bits = whole_filters(groups, slab, sources[int(groups.part_of[slab[0]])])
         might[found] = [kernels.check(one, hashes, None) > 0 for one in bits]
 
-    with ThreadPoolExecutor(jobs_in(filters.paths[0])) as pool:
-        list(pool.map(look_up, slabs(groups, groups.holding(members))))
+    some = slabs(groups, groups.holding(members))
+    if len(some) <= _FEW_SLABS and not is_on_store(filters.paths[0]):
+        for slab in some:
+            ask(slab)
+    else:
+        with ThreadPoolExecutor(jobs_in(filters.paths[0])) as pool:
+            list(pool.map(ask, some))
     return might[members]
 
 

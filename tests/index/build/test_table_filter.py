@@ -54,7 +54,9 @@ def version(tmp_path: Path) -> Path:
     return folder
 
 
-def merged(version: Path, paths: Sequence[IndexFile | Sbbf], fpp: float = 0.01) -> tuple[Merged, Sbbf]:
+def merged(
+    version: Path, paths: Sequence[IndexFile | Sbbf], fpp: float = 0.01
+) -> tuple[Merged, Sbbf]:
     found = merge_partials(paths, fpp, version_folder=str(version), column="x")
     assert isinstance(found, Merged)
     return found, read(version, found)

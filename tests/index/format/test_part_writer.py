@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import PartInfo
 
 
-
 def with_header(bits: bytes) -> bytes:
     """Return a filter with these bits."""
     return encode_header(len(bits)) + bits

@@ -7,6 +7,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -114,7 +115,7 @@ def changed(**values: object) -> bytes:
     found = as_before(entry(0, columns=(column,)))
     for name, value in values.items():
         *parents, last = name.split("__")
-        place = found
+        place: Any = found
         for parent in parents:
             place = place[int(parent) if parent.isdigit() else parent]
         place[last] = value

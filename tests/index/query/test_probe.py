@@ -47,7 +47,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(folder: Path) -> ColumnFilters:
     """The filters, none of them looked at so far."""
     paths = sorted(folder.glob("v__=0/column=id/part-*"))
-    parts = [read_part(str(path), IndexFile(path=path.name, size=path.stat().st_size)) for path in paths]
+    parts = [
+        read_part(str(path), IndexFile(path=path.name, size=path.stat().st_size)) for path in paths
+    ]
     return gather_filters(parts, read_manifest(str(folder / "v__=0/manifest.bfindex")))
 
 
