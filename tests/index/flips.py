@@ -1,9 +1,9 @@
 """A program that damages an index in place, again and again, and looks values up each time.
 
-    python -m tests.index.flips FOLDER VALUES < tasks, see `support.workers`
+    python -m tests.index.flips FOLDER VALUES [FILE] < tasks, see `support.workers`
 
 The path of a task is "KIND NUMBER": one bit or byte is flipped, or 512 bytes are zeroed, counted
-through all files of the index; then the file is written as it was. VALUES is JSON: predicates, and
+through all files of the index, or in one file; then the file is written as it was. VALUES is JSON: predicates, and
 for each the name of the file that holds the value. The answer says which of them a lookup excluded
 (`wrong`), and whether the damage was noticed.
 """
@@ -53,9 +53,9 @@ def _damaged(data: bytes, number: int, kind: str) -> bytes:
 
 def main() -> None:
     """Damage what the lines of the standard input name."""
-    folder, told = sys.argv[1:]
+    folder, told, *only = sys.argv[1:]
     values = [(parse(predicate), name) for predicate, name in json.loads(told)]
-    files = _files_of(Path(folder))
+    files = [Path(one) for one in only] or _files_of(Path(folder))
     for line in sys.stdin:
         task = json.loads(line)["path"]
         tell({"begins": task})

@@ -11,8 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
+from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format import slice_file
+from parquet_bloomwriter.index.format.manifest import read_manifest
+from parquet_bloomwriter.kernels.layout import START
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.source import read_footer
+from parquet_bloomwriter.source.local import open_local
 from tests.index.flips import num_damages
+from tests.index.support import small_index
 from tests.support.delta_tables import append, make_table
 from tests.support.iceberg_tables import append as append_rows
 from tests.support.iceberg_tables import make_warehouse, rows_of_append
@@ -101,6 +108,56 @@ def test_no_damage_excludes_a_file_that_holds_the_value(
     for damage, step in (("bit", 1999), ("byte", 997), ("sector", 2)):
         found = _check(folder, damage, step)
         assert found["noticed"] > found["of"] // 4
+
+
+def test_no_codec_of_an_index_of_an_older_version_ends_the_process(tmp_path: Path) -> None:
+    """Such an index has no checksums; pyarrow ends the process at a codec that does not exist."""
+    folder = Path(small_index(tmp_path).folder)
+    path = min(folder.rglob("part-*"))
+    with open_local(str(path)) as source:
+        footer = read_footer(source)
+    column = [leaf.name for leaf in footer.leaves].index("BFBinary")
+    places = footer.start + footer.chunks.spans[:, column, ChunkField.CODEC, START]
+    tasks = [{"path": f"bit {8 * place + bit}"} for place in places.tolist() for bit in range(8)]
+    values = json.dumps([("id = 1", ""), ("id = 3", "")])
+    for answer in work("tests.index.flips", tasks, str(folder), values, str(path)):
+        assert not isinstance(answer, Crash), answer
+        assert answer["noticed"], answer
+
+
+def test_a_name_that_is_not_utf8_is_a_problem_of_the_manifest(tmp_path: Path) -> None:
+    made = small_index(tmp_path)
+    path = Path(made.paths()[0])
+    data, name = path.read_bytes(), b"day=1/part-10.parquet"
+    table = pq.read_table(path)
+    names = [one.as_py() for one in table["fileName"]]
+    pq.write_table(table, path, compression="none", use_dictionary=False, write_statistics=False)
+    data = path.read_bytes()
+    assert data.count(name) == 1
+    assert name.decode() in names
+    path.write_bytes(data.replace(name, b"\xff" + name[1:]))
+    with pytest.raises(IndexProblem, match="manifest of an index cannot be read"):
+        read_manifest(str(path))
+
+
+@pytest.mark.parametrize("which", ["part-*", "global-*"])
+def test_damage_is_not_copied_into_a_new_version(make: Callable[[str], Path], which: str) -> None:
+    """What an action would copy is checked before; the old version stays, and damage is named."""
+    folder = make("plain")
+    table = folder.parent.parent
+    path = next(folder.rglob(which))
+    data = path.read_bytes()
+    place = len(data) // 2 if which == "global-*" else data.index(b"\x1c\x1c\0\0\0") + 30
+    path.write_bytes(data[:place] + bytes([data[place] ^ 64]) + data[place + 1 :])
+    with pytest.raises(IndexProblem, match="not those that were written") as error:
+        if which == "part-*":
+            index.optimize(table, name="ids")
+        else:
+            index.refresh(table, name="ids")
+    assert error.value.path == str(path)
+    assert len(index.lookup(table, "id = 7").paths) >= 1
+    index.refresh(table, name="ids", mode="full")
+    index.optimize(table, name="ids")
 
 
 @pytest.mark.shares

@@ -169,7 +169,10 @@ def test_checksums_are_small(num_blocks: int) -> None:
 @pytest.mark.parametrize("has_kernel", [True, False])
 @pytest.mark.parametrize("num_blocks", [1, 2, 4, 8, 256])
 def test_filters_of_all_values(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_blocks: int, has_kernel: bool  # noqa: FBT001
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    num_blocks: int,
+    has_kernel: bool,  # noqa: FBT001
 ) -> None:
     monkeypatch.setattr(kernels, "HAS_PREAD", has_kernel)
     bits = filter_of(1, num_blocks)
