@@ -149,11 +149,9 @@ def test_damage_is_not_copied_into_a_new_version(make: Callable[[str], Path], wh
     data = path.read_bytes()
     place = len(data) // 2 if which == "global-*" else data.index(b"\x1c\x1c\0\0\0") + 30
     path.write_bytes(data[:place] + bytes([data[place] ^ 64]) + data[place + 1 :])
+    action = index.optimize if which == "part-*" else index.refresh
     with pytest.raises(IndexProblem, match="not those that were written") as error:
-        if which == "part-*":
-            index.optimize(table, name="ids")
-        else:
-            index.refresh(table, name="ids")
+        action(table, name="ids")
     assert error.value.path == str(path)
     assert len(index.lookup(table, "id = 7").paths) >= 1
     index.refresh(table, name="ids", mode="full")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +25,8 @@ from parquet_bloomwriter.index.query.probe import ColumnProbe, read_filters
 from tests.index.support import filled, hashes
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.sbbf import Sbbf
 
