@@ -138,7 +138,7 @@ GROUP_WORDS = 12
          11  out     `AS_WRITTEN`, `NOT_AS_WRITTEN` or `NOT_READ`
 """
 
-MAX_MEMBERS, MAX_SPAN, CHECK_BYTES = 15, 8, 4
+MAX_MEMBERS, MAX_SPAN, CHECK_BYTES = 31, 8, 4
 """Members of a group and blocks of a run, at most; bytes of a checksum."""
 
 AS_WRITTEN, NOT_AS_WRITTEN, NOT_READ = 0, 1, 2

@@ -8,7 +8,7 @@ block. So one checksum covers the same few blocks of some filters that lie close
     run         m neighbouring blocks of a filter: one, or as many as it takes for a checksum of a
                 small bundle to cover 8 blocks, m = min(z, ceil(8 / n)). Run r begins at block
                 min(r m, z - m), so that the last one may overlap the run before it
-    group       8 neighbouring filters of a bundle; the last group has up to 15
+    group       16 neighbouring filters of a bundle; the last group has up to 31
     checksum    4 bytes, for each run and each group
 
     | run 0: group 0, group 1, ... | run 1: group 0, ... |   checksums of a bundle; those of the
@@ -36,7 +36,7 @@ import numpy as np
 
 from parquet_bloomwriter import kernels
 from parquet_bloomwriter.hashing import xxh64
-from parquet_bloomwriter.kernels.layout import CHECK_BYTES, GROUP_WORDS, MAX_SPAN
+from parquet_bloomwriter.kernels.layout import CHECK_BYTES, GROUP_WORDS, MAX_MEMBERS, MAX_SPAN
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.header import usual_header_length
 
@@ -47,10 +47,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _COVERED = MAX_SPAN
-"""Blocks that a checksum covers at least, if the filters have so many; filters of a group."""
+"""Blocks that a checksum covers at least, if the filters have so many."""
+
+_MEMBERS = 16
+"""Filters of a group, except of the last one. A lookup that asks one filter of a group reads as
+many blocks; the more there are, the less is read by a lookup that asks all of them."""
 
 _P = np.uint64(0x9E3779B97F4A7C15)
-_FACTORS = (2 * np.arange(2 * _COVERED, dtype=np.uint64) + np.uint64(1)) * _P
+_FACTORS = (2 * np.arange(MAX_MEMBERS, dtype=np.uint64) + np.uint64(1)) * _P
 """By the ordinal of a filter in its group."""
 
 _HALF = np.uint64(32)
@@ -88,7 +92,7 @@ class Bundle:
     @property
     def num_groups(self) -> int:
         """Groups of filters."""
-        return max(1, len(self.rows) // _COVERED)
+        return max(1, len(self.rows) // _MEMBERS)
 
     @property
     def num_checks(self) -> int:
@@ -239,9 +243,9 @@ class CheckedGroups:
         num = bundle.num_groups
         at = bundle.first_check + np.arange(num)
         words = np.zeros((num, GROUP_WORDS), np.int64)
-        words[:, _FIRST] = _COVERED * np.arange(num)
-        words[:, _SIZE] = _COVERED
-        words[-1, _SIZE] = len(bundle.rows) - _COVERED * (num - 1)
+        words[:, _FIRST] = _MEMBERS * np.arange(num)
+        words[:, _SIZE] = _MEMBERS
+        words[-1, _SIZE] = len(bundle.rows) - _MEMBERS * (num - 1)
         words[:, _BLOCKS], words[:, _SPAN] = bundle.num_blocks, bundle.span
         words[:, _CHECKS] = checks + CHECK_BYTES * at
         words[:, _STRIDE] = num
