@@ -63,7 +63,7 @@ def _write(folder: Path, num_files: int) -> None:
     import pyarrow as pa
 
     from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, IndexFile, State
+    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, State
     from parquet_bloomwriter.index.log.log import IndexLog
 
     version = folder / "v__=0"
@@ -74,7 +74,7 @@ def _write(folder: Path, num_files: int) -> None:
     files = FileTable(
         ids=ids, paths=pa.array(names), sizes=sizes, modified_ms=moments, num_rows=rows
     )
-    size = write_manifest(str(version / "manifest.bfindex"), files)
+    manifest = write_manifest(str(version / "manifest.bfindex"), files)
     starts = range(0, num_files, _FILES_PER_PART)
     parts = [_part(version, range(at, min(at + _FILES_PER_PART, num_files))) for at in starts]
     entry = Entry(
@@ -84,7 +84,7 @@ def _write(folder: Path, num_files: int) -> None:
         version=0,
         root="/nowhere",
         columns=(IndexedColumn(name="id", fpp=0.01, parts=tuple(parts)),),
-        manifest=IndexFile(path="v__=0/manifest.bfindex", size=size),
+        manifest=manifest,
         next_file_id=num_files,
         num_files=num_files,
     )

@@ -96,7 +96,7 @@ def make(table: Path, num_files: int) -> None:
 
     from parquet_bloomwriter.index.build.slices import plan_slices, write_slices
     from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, IndexFile, State
+    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, State
     from parquet_bloomwriter.index.log.log import IndexLog
 
     folder = table / "_bloom_index/ids"
@@ -111,7 +111,7 @@ def make(table: Path, num_files: int) -> None:
         modified_ms=1_700_000_000_000 + ids,
         num_rows=np.full(num_files, _VALUES_PER_FILE),
     )
-    size = write_manifest(str(version / "manifest.bfindex"), files)
+    manifest = write_manifest(str(version / "manifest.bfindex"), files)
     starts = range(0, num_files, _FILES_PER_PART)
     parts = [_part(version, range(at, min(at + _FILES_PER_PART, num_files))) for at in starts]
     began = time.perf_counter()
@@ -127,7 +127,7 @@ def make(table: Path, num_files: int) -> None:
         version=0,
         root=None,
         columns=(IndexedColumn(name="id", fpp=0.01, parts=tuple(parts), slices=slices),),
-        manifest=IndexFile(path="v__=0/manifest.bfindex", size=size),
+        manifest=manifest,
         next_file_id=num_files,
         num_files=num_files,
         source_bytes=int(files.sizes.sum()),

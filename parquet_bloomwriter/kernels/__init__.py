@@ -21,7 +21,8 @@ Rules for kernels:
 | `xxh64_fixed` ..., `murmur3_views` | hashes of the valid slots of an Arrow array |
 | `insert`, `check`, `fold`, `unite`, `count_bits`, `sum_products` | blocks of filters |
 | `scan`, `walk_pages` | Thrift structs, and the page headers of a column chunk |
-| `walk_file`, `read_pieces`, `probe_usual` | parts of local files; only if `HAS_PREAD` |
+| `walk_file`, `read_pieces` | parts of local files; only if `HAS_PREAD`, as the next ones |
+| `probe_usual`, `probe_groups` | lookups in filters in local files, without and with checksums |
 """
 
 from __future__ import annotations
@@ -130,9 +131,10 @@ scan = _kernels.scan
 walk_pages = _kernels.walk_pages
 
 HAS_PREAD = hasattr(_kernels, "probe_usual")
-"""Whether `walk_file`, `read_pieces` and `probe_usual` are there: not on Windows."""
+"""Whether the kernels that read files themselves are there: not on Windows."""
 
 if HAS_PREAD:
     walk_file = _kernels.walk_file
     read_pieces = _kernels.read_pieces
     probe_usual = _kernels.probe_usual
+    probe_groups = _kernels.probe_groups

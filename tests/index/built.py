@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from parquet_bloomwriter.index.engine import Origin
+    from parquet_bloomwriter.index.log.entry import IndexFile
 
 GLOBAL_BLOCKS = 1 << 12
 
@@ -81,10 +82,10 @@ class Built:
             return part.bits
         return Sbbf.from_bytes(self.path_of(part.file.path).read_bytes())
 
-    def partials(self, column: str) -> list[str | Sbbf]:
-        """Partial filters that are in memory, and absolute paths of the others."""
+    def partials(self, column: str) -> list[IndexFile | Sbbf]:
+        """Partial filters that are in memory, and the files of the others."""
         return [
-            part.bits if isinstance(part, PartialFilter) else str(self.path_of(part.file.path))
+            part.bits if isinstance(part, PartialFilter) else part.file
             for part in self.result.partials
             if part.column == column
         ]

@@ -10,8 +10,11 @@ import pytest
 from parquet_bloomwriter.kernels import reference
 from parquet_bloomwriter.kernels.layout import (
     EMPTY,
+    GROUP_WORDS,
     MIGHT_BE_IN,
+    NOT_AS_WRITTEN,
     NOT_IN,
+    NOT_READ,
     ODD,
     PIECE_BYTES,
     TASK_WORDS,
@@ -121,6 +124,31 @@ def test_random_tasks(compiled: Kernels, tmp_path: Path) -> None:
         assert compiled.probe_usual(tasks) == reference.probe_usual(others)
     assert np.array_equal(tasks, others)
     assert set((tasks[:, 7] & 3).tolist()) > {MIGHT_BE_IN, ODD}
+
+
+def test_random_groups(compiled: Kernels, tmp_path: Path) -> None:
+    """C and reference do the same for numbers that are near the limits, or beyond."""
+    path = tmp_path / "filters"
+    path.write_bytes(np.random.default_rng(5).bytes(4096))
+    rng = np.random.default_rng(9)
+    telling = np.array([
+        *(0, 1, -1, 2, 7, 8, 9, 15, 16, 32, 40, 4000, 4096, 2**24, 2**31, 2**62, 2**63 - 1),
+        *(-(2**63), 2**31 - 1, 2**24 - 1, 2**62 - 1),
+    ])  # fmt: skip
+    starts = rng.choice(np.array([0, 64, 1000, 4064, 4065, -1, 2**62, 2**63 - 1]), 40)
+    with path.open("rb") as file:
+        groups = rng.choice(telling, (4000, GROUP_WORDS))
+        groups[:, 0] = np.where(rng.random(4000) < 0.9, file.fileno(), -5)
+        sound = groups[:2000]
+        sound[:, 1], sound[:, 2] = rng.integers(0, 30, 2000), rng.integers(1, 11, 2000)
+        sound[:, 3], sound[:, 4] = rng.integers(8, 40, 2000), rng.integers(1, 9, 2000)
+        sound[:, 5], sound[:, 6], sound[:, 10] = 4 * rng.integers(0, 30, 2000), 1, 0
+        others, answers = groups.copy(), [bytearray(40), bytearray(40)]
+        assert compiled.probe_groups(groups, starts, answers[0]) == reference.probe_groups(
+            others, starts, answers[1]
+        )
+    assert np.array_equal(groups, others)
+    assert set(groups[:, 11].tolist()) == {NOT_AS_WRITTEN, NOT_READ}
 
 
 def test_pieces_up_to_the_first_that_is_missing(kernels: Kernels, tmp_path: Path) -> None:

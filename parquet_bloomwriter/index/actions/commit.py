@@ -20,7 +20,7 @@ from parquet_bloomwriter.index.build.version_filters import build_filters, make_
 from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
 from parquet_bloomwriter.index.layout import root_of
-from parquet_bloomwriter.index.log.entry import GlobalFilter, IndexFile, State
+from parquet_bloomwriter.index.log.entry import GlobalFilter, State
 from parquet_bloomwriter.index.log.transaction import run_transaction
 from parquet_bloomwriter.index.log.version_files import files_of, unreferenced
 from parquet_bloomwriter.index.managed_tables import with_completeness
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.build.version_filters import BuildResult
     from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.engine import Engine, Progress
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
+    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, IndexFile
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.log.transaction import Transaction
     from parquet_bloomwriter.index.report import IndexReport
@@ -179,13 +179,13 @@ def _written(
 ) -> Entry:
     """Write the version's manifest, and return the entry to end with."""
     name = manifest_name(transaction)
-    size = write_manifest(os.path.join(transaction.folder, name), files)
+    manifest = write_manifest(os.path.join(transaction.folder, name), files)
     return replace(
         transaction.begun,
         state=State.ACTIVE,
         version=transaction.version,
         columns=columns,
-        manifest=IndexFile(path=f"v__={transaction.version}/{name}", size=size),
+        manifest=manifest,
         next_file_id=next_file_id,
         num_files=len(files.ids),
         source_bytes=int(files.sizes.sum()),
@@ -230,10 +230,8 @@ def _with_values(
         OSError: If a filter cannot be read, or the new one not be written.
     """
     old = column.global_filter
-    files = partials if old is None else [old.file, *partials]
-    home = transaction.log.folder
     merged = merge_partials(
-        [os.path.join(home, one.path) if isinstance(one, IndexFile) else one for one in files],
+        partials if old is None else [old.file, *partials],
         column.fpp,
         version_folder=transaction.folder,
         column=column.name,

@@ -2,7 +2,8 @@
 
 Every refresh adds parts. A part is written anew if there are others to join it with, or if it has
 filters of files that the manifest has no more. Large parts without such filters stay as they are.
-The bytes of filters are copied unchanged.
+The bytes of filters are copied unchanged, after all bytes of a part were compared with its
+checksum: a damaged part is refused, not copied.
 
 Slices name the parts that they were made of. They are written anew if any of these parts was
 written anew, if they are not as they were written (all of them are read to see that), or if the
@@ -28,6 +29,8 @@ from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format import part_writer as names
 from parquet_bloomwriter.index.format import slice_file
+from parquet_bloomwriter.index.format.parquet_io import check_footer, integers_of
+from parquet_bloomwriter.index.format.part_reader import check_part, read_part
 from parquet_bloomwriter.index.format.part_writer import PartRow, PartWriter
 from parquet_bloomwriter.index.format.slice_file import SliceReader
 from parquet_bloomwriter.index.log.entry import State
@@ -38,6 +41,8 @@ from parquet_bloomwriter.index.log.transaction import (
 )
 from parquet_bloomwriter.index.log.version_files import check_intact
 from parquet_bloomwriter.index.storage.base import open_file
+from parquet_bloomwriter.sbbf.header import usual_header_at
+from parquet_bloomwriter.source import read_footer
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
@@ -59,6 +64,7 @@ TARGET = LARGE
 """Bytes of filters that a new part has at least, except the last. Not less than `LARGE`: smaller
 parts would be joined again."""
 
+_COLUMNS = [name for name in names.schema().names if name != names.CHECKS]
 _REMEDY = "Refresh the index in full."
 
 
@@ -130,8 +136,7 @@ def _is_sliced(folder: str, column: IndexedColumn, files: FileTable, *, wanted: 
 
 
 def _num_filters(folder: str, part: IndexFile) -> int:
-    with _opened(folder, part) as file:
-        return int(file.metadata.num_rows)
+    return len(read_part(os.path.join(folder, part.path), part).file_ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,26 +165,34 @@ def _to_join(folder: str, parts: Iterable[IndexFile], known: NDArray[np.int64]) 
 
 
 def _use_of(folder: str, part: IndexFile, known: NDArray[np.int64]) -> _PartUse:
-    with _opened(folder, part) as file:
-        ids = file.read(columns=[names.FILE_ID])[names.FILE_ID].to_numpy()
+    ids = read_part(os.path.join(folder, part.path), part).file_ids
     live = ids[np.isin(ids, known)]
     first_id = int(live.min()) if len(live) else -1
     return _PartUse(file=part, first_id=first_id, num_dead=len(ids) - len(live))
 
 
 def _rows(folder: str, parts: Iterable[IndexFile], known: NDArray[np.int64]) -> Iterator[PartRow]:
-    """Read the filters of known files, part by part."""
+    """Read the filters of known files, part by part.
+
+    Raises:
+        IndexProblem: If a part or a filter is not as it was written.
+        OSError: If a part cannot be read.
+    """
     import pyarrow as pa
 
     for part in parts:
-        with _opened(folder, part, whole=True) as file:
+        with _opened(folder, part) as file:
             for number in range(file.num_row_groups):
-                table = file.read_row_group(number)
-                is_live = np.isin(table[names.FILE_ID].to_numpy(), known)
-                yield from map(_row, table.filter(pa.array(is_live)).to_pylist())
+                table = file.read_row_group(number, columns=_COLUMNS)
+                is_live = np.isin(integers_of(table[names.FILE_ID], np.int64), known)
+                for found in table.filter(pa.array(is_live)).to_pylist():
+                    yield _row(found, os.path.join(folder, part.path))
 
 
-def _row(found: dict[str, Any]) -> PartRow:
+def _row(found: dict[str, Any], path: str) -> PartRow:
+    data = found[names.BINARY]
+    if data and not usual_header_at(data, 0, len(data)):
+        raise IndexProblem("a Bloom filter has a malformed header", path=path, remedy=_REMEDY)
     return PartRow(
         file_id=found[names.FILE_ID],
         file=FileId(found[names.FILE_NAME], found[names.SIZE], found[names.MODIFIED]),
@@ -187,7 +200,7 @@ def _row(found: dict[str, Any]) -> PartRow:
         column_type=found[names.TYPE],
         num_values=found[names.NUM_VALUES],
         ndv=found[names.NDV],
-        data=found[names.BINARY],
+        data=data,
     )
 
 
@@ -208,26 +221,31 @@ def _written(transaction: Transaction, column: str, rows: Iterator[PartRow]) -> 
 
 
 @contextmanager
-def _opened(folder: str, part: IndexFile, *, whole: bool = False) -> Iterator[pq.ParquetFile]:
-    """Open a part with pyarrow; `whole` if its filters will be read.
+def _opened(folder: str, part: IndexFile) -> Iterator[pq.ParquetFile]:
+    """Open a part with pyarrow, after all its bytes were checked.
 
     Raises:
         IndexProblem: If the part is not as it was written; also while the body reads it.
+        OSError: If the part cannot be read.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = os.path.join(folder, part.path)
     try:
-        with open_file(path, part.size, keep=not whole, whole=whole) as source:
+        with open_file(path, part.size, whole=True) as source:
+            check_part(source, part.crc)
+            check_footer(read_footer(source), _COLUMNS)
             file = pq.ParquetFile(source.for_arrow(), pre_buffer=False)
-            if not file.schema_arrow.equals(names.schema()):
+            wanted = pa.schema([names.schema().field(name) for name in _COLUMNS])
+            found = pa.schema([one for one in file.schema_arrow if one.name != names.CHECKS])
+            if not found.equals(wanted):
                 raise IndexProblem(
                     "the columns of the file are not those of a part", path=path, remedy=_REMEDY
                 )
             yield file
     except FileProblem as error:
         raise IndexProblem(error.problem, path=path, remedy=_REMEDY) from error
-    except (pa.ArrowException, KeyError, UnicodeError) as error:
+    except (pa.ArrowException, KeyError, ValueError) as error:
         problem = f"the part cannot be read: {words_of(error)}"
         raise IndexProblem(problem, path=path, remedy=_REMEDY) from error

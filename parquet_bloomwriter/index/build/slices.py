@@ -33,7 +33,7 @@ import numpy as np
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format import slice_file as layout
 from parquet_bloomwriter.index.format.bit_matrix import transpose
-from parquet_bloomwriter.index.format.part_reader import read_part
+from parquet_bloomwriter.index.format.part_reader import check_part, read_part
 from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE, column_folder
 from parquet_bloomwriter.index.format.slice_file import Directory, Group, Section, SourcePart
 from parquet_bloomwriter.index.log.entry import IndexFile, SliceFile
@@ -115,7 +115,7 @@ def plan_slices(folder: str, parts: Sequence[IndexFile], files: FileTable) -> Sl
         BloomwriterError: If a part is not as it was written.
         OSError: If a part cannot be read.
     """
-    found = [read_part(os.path.join(folder, part.path), part.size) for part in parts]
+    found = [read_part(os.path.join(folder, part.path), part) for part in parts]
     if sum(len(part.file_ids) for part in found) < layout.MIN_FILTERS:
         return None
     files = files.by_id()
@@ -304,13 +304,15 @@ class _Writer:
 class _OpenParts:
     """The parts that filters are read from: of those on a disk, one is open at a time.
 
-    Those on a store are fetched whole, once, and stay on this machine until all is done.
+    Those on a store are fetched whole, once, and stay on this machine until all is done. All bytes
+    of a part are compared with their checksum when it is opened first.
     """
 
     def __init__(self, filters: ColumnFilters) -> None:
         self.filters = filters
         self._stack = ExitStack()
         self._open: dict[int, IndexSource] = {}
+        self._are_checked: set[int] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -322,7 +324,8 @@ class _OpenParts:
         """Return a part, opened.
 
         Raises:
-            IndexProblem: If the part was changed after it was first opened.
+            IndexProblem: If the part is not as it was written, or was changed after it was first
+                opened.
             OSError: If the part cannot be opened.
         """
         found = self._open.get(part)
@@ -337,6 +340,9 @@ class _OpenParts:
         if state_of(source) != filters.states[part]:
             problem = "a part of the index was changed after it was opened"
             raise IndexProblem(problem, path=path)
+        if part not in self._are_checked:
+            check_part(source, filters.crcs[part])
+            self._are_checked.add(part)
         self._open[part] = source
         return source
 

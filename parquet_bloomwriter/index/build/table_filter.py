@@ -8,17 +8,18 @@ Filters of other sizes, from files and from older versions of an index, can be j
 `sbbf.union`. The exact rate of the union says whether it is of any use.
 """
 
+# ruff: noqa: PTH120  paths are strings, as in the entries
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parquet_bloomwriter.index.engine import PartialFilter, PartInfo
-from parquet_bloomwriter.index.format.filter_file import broken, header_of, write_filter
-from parquet_bloomwriter.index.storage.base import open_file
+from parquet_bloomwriter.index.format.filter_file import broken, open_filter, write_filter
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES
@@ -88,14 +89,14 @@ FROM_VALUES = "an index made from values, with enough expected items, has one"
 
 
 def merge_partials(
-    filters: Iterable[str | Sbbf], fpp: float, *, version_folder: str, column: str
+    filters: Iterable[IndexFile | Sbbf], fpp: float, *, version_folder: str, column: str
 ) -> Merged | str:
     """Join filters in one, and write it as `global-<uuid>.bloom`.
 
     Files are read one after the other. An older filter of all values may be among them.
 
     Args:
-        filters: Absolute paths of files with header and bitset, or filters, which may be changed.
+        filters: Files of the index that hold filters, or filters, which may be changed.
         fpp: Rate asked for. The result is folded as far as this rate allows; if its rate is higher
             already, as far as makes little difference.
         version_folder: `v__=N`, absolute.
@@ -108,12 +109,12 @@ def merge_partials(
         IndexProblem: If a file holds no filter.
         OSError: If a filter cannot be read, or the result not be written.
     """
-    union = FilterUnion(MAX_BYTES)
+    union, folder = FilterUnion(MAX_BYTES), os.path.dirname(version_folder)
     for one in filters:
         if isinstance(one, Sbbf):
             union.take(one.blocks)
         else:
-            _add_file(union, one)
+            _add_file(union, folder, one)
     ndv, joined = union.estimated_ndv(), union.joined()
     rate = joined.exact_fpp()
     if not ndv:
@@ -128,10 +129,9 @@ def merge_partials(
     return Merged(file=file, fpp=folded.exact_fpp(), ndv=max(1, round(ndv)))
 
 
-def _add_file(union: FilterUnion, path: str) -> None:
+def _add_file(union: FilterUnion, folder: str, file: IndexFile) -> None:
     """Add the filter of a file, read in pieces."""
-    with open_file(path, whole=True) as source:
-        header = header_of(source)
+    with open_filter(folder, file) as (source, header):
         num_blocks = header.num_bytes // BYTES_PER_BLOCK
         if num_blocks & (num_blocks - 1) or header.num_bytes > MAX_BYTES:
             raise broken(source, "it is no filter of all values")

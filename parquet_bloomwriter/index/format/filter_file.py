@@ -1,15 +1,35 @@
-"""The file with the filter of all values of a column: header and bitset, and nothing else."""
+"""The file with the filter of all values of a column.
+
+    global-<uuid>.bloom     | header | bitset | checksums |     see `block_checks`
+    partial-<uuid>.bloom    | header | bitset |                 of some files, until it is joined
+
+The header is the usual one, so the bytes of the file give those of the bitset, and a lookup does
+not read the header. The log's entry has the CRC-32 of the whole file. Files of older versions of
+this package have neither; of them, a lookup reads the header.
+"""
 
 # ruff: noqa: PTH118  paths are strings, as in the entries
 from __future__ import annotations
 
 import os
 import uuid
+import zlib
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
+from parquet_bloomwriter.index.format.block_checks import (
+    CheckedGroups,
+    bundles_of,
+    checks_of_bundle,
+    seed_of,
+)
+from parquet_bloomwriter.index.format.checked_bits import look_up, ranges_of
+from parquet_bloomwriter.index.format.parquet_io import WrongBytes, check_whole
 from parquet_bloomwriter.index.format.part_writer import column_folder
 from parquet_bloomwriter.index.log.entry import IndexFile
 from parquet_bloomwriter.index.storage.base import (
@@ -18,12 +38,16 @@ from parquet_bloomwriter.index.storage.base import (
     relative_to_index,
     storage_of,
 )
+from parquet_bloomwriter.kernels.layout import CHECK_BYTES
+from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.replace.copying import write_all
 from parquet_bloomwriter.sbbf import Sbbf, block_index, check_block
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.header import decode_header, encode_header, usual_header_length
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.index.storage.base import IndexSource
@@ -38,23 +62,63 @@ _MAX_HASHES = 4096
 
 
 def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Say of each hash whether the filter might contain it; at most one block is read for each.
+    """Say of each hash whether the filter might contain it; few blocks are read for each.
 
     Raises:
         IndexProblem: If the file is not as it was written.
         OSError: If the file cannot be read.
     """
     with open_file(os.path.join(folder, file.path), file.size) as source:
-        if len(hashes) <= _MAX_HASHES and source.fd < 0:
-            _prefetch(source, hashes)
-        header = _check(source, file)
+        if file.crc is None:
+            return _might_hold_unchecked(source, file, hashes)
+        if source.size != file.size:
+            raise _of_other_size(source, file)
+        groups = _groups_of(file)
+        if groups is None:
+            raise broken(source, "it does not hold one Bloom filter and its checksums")
         if len(hashes) > _MAX_HASHES:
             return np.ones(len(hashes), np.bool_)
-        start, num_blocks = header.length, header.num_bytes // BYTES_PER_BLOCK
-        places = (start + BYTES_PER_BLOCK * block_index(h, num_blocks) for h in hashes.tolist())
-        blocks = (source.read_at(place, place + BYTES_PER_BLOCK) for place in places)
-        found = map(check_block, blocks, hashes.tolist())
-        return np.fromiter(found, np.bool_, len(hashes))
+        which = np.zeros(len(hashes), np.int64)
+        if source.fd < 0:
+            _, ranges = ranges_of(groups, which, hashes)
+            prefetch(source, map(tuple, ranges.tolist()))
+        found = np.empty(len(hashes), np.bool_)
+        look_up(groups, which, hashes, np.arange(len(hashes)), found, BatchReader([source]))
+        return found
+
+
+@lru_cache(maxsize=256)
+def _groups_of(file: IndexFile) -> CheckedGroups | None:
+    """Return the filter as its checksums cover it, by the size of the file; None: none fits."""
+    # 8 blocks and a checksum of 4 bytes are 260 bytes; the filter is a power of two.
+    num_blocks = 1 << max(0, (8 * file.size // 260).bit_length() - 1)
+    header = encode_header(num_blocks * BYTES_PER_BLOCK)
+    (bundle,) = bundles_of(np.array([len(header) + num_blocks * BYTES_PER_BLOCK]))
+    checks = len(header) + num_blocks * BYTES_PER_BLOCK
+    if checks + CHECK_BYTES * bundle.num_checks != file.size:
+        return None
+    starts = np.array([len(header)])
+    seed = seed_of(file.path)
+    return CheckedGroups.of(bundle, starts=starts, checks=checks, seed=seed, row_group=0)
+
+
+register(_groups_of.cache_clear)
+
+
+def _might_hold_unchecked(
+    source: IndexSource, file: IndexFile, hashes: NDArray[np.uint64]
+) -> NDArray[np.bool_]:
+    """Look hashes up in a file of an older version."""
+    if len(hashes) <= _MAX_HASHES and source.fd < 0:
+        _prefetch(source, hashes)
+    header = _check(source, file)
+    if len(hashes) > _MAX_HASHES:
+        return np.ones(len(hashes), np.bool_)
+    start, num_blocks = header.length, header.num_bytes // BYTES_PER_BLOCK
+    places = (start + BYTES_PER_BLOCK * block_index(h, num_blocks) for h in hashes.tolist())
+    blocks = (source.read_at(place, place + BYTES_PER_BLOCK) for place in places)
+    found = map(check_block, blocks, hashes.tolist())
+    return np.fromiter(found, np.bool_, len(hashes))
 
 
 def read_global(folder: str, file: IndexFile) -> Sbbf:
@@ -64,12 +128,28 @@ def read_global(folder: str, file: IndexFile) -> Sbbf:
         IndexProblem: If the file is not as it was written.
         OSError: If the file cannot be read.
     """
-    with open_file(os.path.join(folder, file.path), file.size, whole=True) as source:
-        _check(source, file)
-        filter_ = Sbbf.from_bytes(source.read_at(0, source.size))
+    with open_filter(folder, file) as (source, header):
+        filter_ = Sbbf.from_bytes(source.read_at(0, header.filter_length))
         if not filter_.blocks.any():
             raise broken(source, "the global filter is empty")
     return filter_
+
+
+@contextmanager
+def open_filter(folder: str, file: IndexFile) -> Iterator[tuple[IndexSource, FilterHeader]]:
+    """Open a file to read the whole filter, after all its bytes were checked.
+
+    Raises:
+        IndexProblem: If the file is not as it was written.
+        OSError: If the file cannot be read.
+    """
+    with open_file(os.path.join(folder, file.path), file.size, whole=True) as source:
+        header = _check(source, file)
+        try:
+            check_whole(source, file.crc)
+        except WrongBytes as error:
+            raise broken(source, str(error)) from error
+        yield source, header
 
 
 def write_filter(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool) -> IndexFile:
@@ -88,29 +168,18 @@ def write_filter(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool)
     folder = column_folder(version_folder, column)
     kind = "global" if is_kept else "partial"
     path = os.path.join(folder, f"{kind}-{uuid.uuid4()}.bloom")
-    header = encode_header(bits.num_bytes)
+    header, blocks = encode_header(bits.num_bytes), bits.blocks.data.cast("B")
+    pieces: list[bytes | memoryview] = [header, blocks]
+    crc = 0
+    if is_kept:
+        (bundle,) = bundles_of(np.array([len(header) + len(blocks)]))
+        pieces.append(checks_of_bundle(bundle, [np.frombuffer(blocks, np.uint8)], seed_of(path)))
     with storage_of(path).new_file(path) as new:
-        write_all(new.fd, header)
-        write_all(new.fd, bits.blocks.data.cast("B"))
+        for piece in pieces:
+            write_all(new.fd, piece)
+            crc = zlib.crc32(piece, crc)
         size = new.finish(is_kept=is_kept)
-    return IndexFile(path=relative_to_index(version_folder, path), size=size)
-
-
-def header_of(source: Source) -> FilterHeader:
-    """Read the header of a file, and check that the file holds one filter and nothing else.
-
-    Raises:
-        IndexProblem: If it does not.
-        OSError: If the file cannot be read.
-    """
-    try:
-        header = decode_header(source.read_at(0, min(_HEADER_BYTES, source.size)))
-    except MalformedFilter as error:
-        raise broken(source, error.problem) from error
-    is_ours = header.unsupported is None and header.compression is not None
-    if not is_ours or header.filter_length != source.size:
-        raise broken(source, "it does not hold one Bloom filter")
-    return header
+    return IndexFile(path=relative_to_index(version_folder, path), size=size, crc=crc)
 
 
 def broken(source: Source, problem: str) -> IndexProblem:
@@ -131,7 +200,24 @@ def _prefetch(source: IndexSource, hashes: NDArray[np.uint64]) -> None:
 
 
 def _check(source: Source, file: IndexFile) -> FilterHeader:
-    """Read the header of a file, and check that it is the file that an entry names."""
+    """Read the header of a file, and check that it is the file that an entry names.
+
+    Raises:
+        IndexProblem: If it is not.
+        OSError: If the file cannot be read.
+    """
     if source.size != file.size:
-        raise broken(source, f"it has {source.size} bytes, and {file.size} were written")
-    return header_of(source)
+        raise _of_other_size(source, file)
+    try:
+        header = decode_header(source.read_at(0, min(_HEADER_BYTES, source.size)))
+    except MalformedFilter as error:
+        raise broken(source, error.problem) from error
+    is_ours = header.unsupported is None and header.compression is not None
+    num_more = source.size - header.filter_length  # checksums, whose number `crc` vouches for
+    if not is_ours or num_more < 0 or (num_more and file.crc is None):
+        raise broken(source, "it does not hold one Bloom filter")
+    return header
+
+
+def _of_other_size(source: Source, file: IndexFile) -> IndexProblem:
+    return broken(source, f"it has {source.size} bytes, and {file.size} were written")

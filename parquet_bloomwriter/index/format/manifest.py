@@ -3,11 +3,14 @@
     fileId int64    fileName string    size int64    modificationTime int64 (ms)    numRows int64
 
 All are required. The order of rows has no meaning; ids and names occur once. Of a table on a store,
-there is one column more, `etag string`.
+there is one column more, `etag string`. The log's entry has the CRC-32 of the whole file.
 """
 
+# ruff: noqa: PTH120  paths are strings, as in the entries
 from __future__ import annotations
 
+import os
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -15,8 +18,16 @@ import numpy as np
 
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
 from parquet_bloomwriter.index.files import FileId, ObjectId, are_unchanged, location
-from parquet_bloomwriter.index.format.parquet_io import ParquetOut, integers_of
-from parquet_bloomwriter.index.storage.base import is_on_store, open_file
+from parquet_bloomwriter.index.format.parquet_io import (
+    ParquetOut,
+    WrongBytes,
+    check_footer,
+    crc_of,
+    integers_of,
+)
+from parquet_bloomwriter.index.log.entry import IndexFile
+from parquet_bloomwriter.index.storage.base import is_on_store, open_file, relative_to_index
+from parquet_bloomwriter.source import BufferSource, read_footer
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
@@ -29,6 +40,7 @@ if TYPE_CHECKING:
 
 _ID, _NAME, _SIZE, _MODIFIED, _ROWS = "fileId", "fileName", "size", "modificationTime", "numRows"
 _ETAG = "etag"
+_REMEDY = "Refresh the index in full."
 _NUMBERS = (_ID, _SIZE, _MODIFIED, _ROWS)
 
 
@@ -162,15 +174,12 @@ class FileTable:
         return np.array(are_unchanged(paths, sizes, times), np.bool_)
 
 
-def write_manifest(path: str, files: FileTable) -> int:
+def write_manifest(path: str, files: FileTable) -> IndexFile:
     """Write a manifest to the disk.
 
     Args:
-        path: Absolute; there must be no file of that name.
+        path: Absolute, in a version's folder; there must be no file of that name.
         files: What to write.
-
-    Returns:
-        Its size in bytes.
 
     Raises:
         OSError: If the manifest cannot be written; nothing is left of it.
@@ -191,15 +200,19 @@ def write_manifest(path: str, files: FileTable) -> int:
     options = {"compression": "zstd", "use_dictionary": False}
     with ParquetOut(path, schema, **options) as out:
         out.write(pa.table(columns, schema=schema))
-        return out.finish()
+        crc = crc_of(out.complete())
+        size = out.finish()
+    name = relative_to_index(os.path.dirname(path), path)
+    return IndexFile(path=name, size=size, crc=crc)
 
 
-def read_manifest(path: str, size: int = -1) -> FileTable:
+def read_manifest(path: str, size: int = -1, crc: int | None = None) -> FileTable:
     """Read a manifest.
 
     Args:
         path: Absolute.
         size: Its bytes, as the entry has them; needed on a store.
+        crc: Its CRC-32, as the entry has it; None: the manifest is of an older version.
 
     Raises:
         IndexProblem: If the file is no manifest, or not whole.
@@ -208,17 +221,21 @@ def read_manifest(path: str, size: int = -1) -> FileTable:
     import pyarrow.parquet as pq
 
     try:
-        with open_file(path, size, keep=True) as source:
-            file = pq.ParquetFile(source.for_arrow(), pre_buffer=False)
-            table = file.read(use_threads=False)
+        with open_file(path, size, keep=True, whole=True) as source:
+            data = source.read_at(0, source.size)
+        if crc is None:
+            check_footer(read_footer(BufferSource(data)))
+        elif zlib.crc32(data) != crc:
+            raise WrongBytes("its bytes are not those that were written")
+        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
         numbers = [integers_of(table[name], np.int64) for name in _NUMBERS]
         names = _names(table, _NAME)
         etags = _names(table, _ETAG) if _ETAG in table.schema.names else None
     except FileProblem as error:
-        raise IndexProblem(error.problem, path=path) from error
+        raise IndexProblem(error.problem, path=path, remedy=_REMEDY) from error
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         problem = "the manifest of an index cannot be read: " + words_of(error)
-        raise IndexProblem(problem, path=path, remedy="Refresh the index in full.") from error
+        raise IndexProblem(problem, path=path, remedy=_REMEDY) from error
     ids, sizes, modified_ms, num_rows = numbers
     return FileTable(
         ids=ids,
@@ -257,4 +274,5 @@ def _names(table: pa.Table, name: str) -> pa.StringArray:
     column = table[name]
     if column.null_count or column.type != pa.string():
         raise ValueError(f"the column {name} holds something else than names")
+    column.validate(full=True)  # that names are UTF-8
     return pa.concat_arrays([pa.nulls(0, pa.string()), *column.chunks])

@@ -1,7 +1,15 @@
-"""The Parquet files of an index: writing new files, and reading columns of integers.
+"""The Parquet files of an index: writing new files, and reading columns of them.
 
 A new file reaches the disk as a whole, or nothing of it is left. The disk begins to write while
 rows are still being added (see `replace.copying`).
+
+pyarrow gets no byte of an index that was not checked before: on some malformed bytes it ends the
+process. Of a part, the footer and the chunks of the columns that are needed are read by this
+package, checked, and given to pyarrow in memory; `first_crc` of the log's entry is the CRC-32 of
+the footer, from its first byte to the end of the file, and of these chunks, in the order in which
+they stand in the file. Of a manifest, that is all bytes of the file, `crc`. Files of older versions
+of this package have no checksums: of them, all numbers in the footer that pyarrow relies on are
+compared with each other and with the file.
 
 Integers go from Arrow to NumPy by their buffers: `to_numpy` and `numpy.asarray` of Arrow's arrays
 import pandas if it is installed, which costs 0.3 s and 50 MB, and a lookup does not need it.
@@ -9,21 +17,49 @@ import pandas if it is installed, which costs 0.3 s and 50 MB, and a lookup does
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import os
+import zlib
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from parquet_bloomwriter.index.storage.base import storage_of
+from parquet_bloomwriter.index.storage.base import prefetch, storage_of
+from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 from parquet_bloomwriter.replace.copying import WriteBack
+from parquet_bloomwriter.source import read_footer
+from parquet_bloomwriter.source.base import RangeReader
+from parquet_bloomwriter.source.local import FileSource
+from parquet_bloomwriter.source.stream import BufferSource, as_arrow_file
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.storage.base import IndexSource
+    from parquet_bloomwriter.metadata import Footer
+    from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.source.base import Range
+
 _WRITE_BACK = 16 << 20
 """Bytes between two write-backs."""
+
+_PIECE_BYTES = 4 << 20
+"""Read at once for a checksum."""
+
+_MAGIC = b"PAR1"
+_WHOLE_BYTES = 1 << 16
+"""A part of up to so many bytes is read by one request."""
+
+_LAST_CODEC = 7
+"""parquet.thrift, `CompressionCodec`."""
+
+
+class WrongBytes(ValueError):
+    """Bytes of an index that are not those that were written."""
 
 
 class ParquetOut:
@@ -46,6 +82,7 @@ class ParquetOut:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        self._path = path
         self._new = storage_of(path).new_file(path)
         self._is_finished = False
         self._file = os.fdopen(self._new.fd, "wb", closefd=False)
@@ -75,8 +112,21 @@ class ParquetOut:
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         self._write_back.advance(self._file.tell() - before)
 
+    def complete(self) -> FileSource:
+        """Write the footer, and return the file for reading, as long as it is not finished.
+
+        Raises:
+            OSError: If the disk is full.
+        """
+        self._writer.close()
+        self._file.flush()
+        self._sink.close()
+        self._write_back.stop()
+        self._write_back.check()
+        return FileSource(self._path, self._new.fd, os.fstat(self._new.fd).st_size)
+
     def finish(self) -> int:
-        """Bring the file and its name to the disk.
+        """Bring a complete file and its name to the disk.
 
         Returns:
             Its size in bytes.
@@ -84,14 +134,159 @@ class ParquetOut:
         Raises:
             OSError: If that fails; the end of the context then removes the file.
         """
-        self._writer.close()
-        self._file.flush()
-        self._sink.close()
-        self._write_back.stop()
-        self._write_back.check()
         size = self._new.finish()
         self._is_finished = True
         return size
+
+
+def crc_of(source: Source) -> int:
+    """Return the CRC-32 of a whole file.
+
+    Raises:
+        OSError: If the file cannot be read.
+    """
+    crc = 0
+    for start in range(0, source.size, _PIECE_BYTES):
+        crc = zlib.crc32(source.read_at(start, min(start + _PIECE_BYTES, source.size)), crc)
+    return crc
+
+
+def check_whole(source: Source, crc: int | None) -> None:
+    """Check all bytes of a file, if there is a checksum of them.
+
+    Raises:
+        WrongBytes: If they are not those that were written.
+        OSError: If the file cannot be read.
+    """
+    if crc is not None and crc_of(source) != crc:
+        raise WrongBytes("its bytes are not those that were written")
+
+
+class FirstRead:
+    """The footer of a part, and the chunks of some columns, as bytes that have been read.
+
+    Attributes:
+        footer: The footer.
+        crc: CRC-32 of all of it, see the head of the module.
+    """
+
+    def __init__(self, source: IndexSource, names: Sequence[str], crc: int | None = None) -> None:
+        """Read the footer, and the chunks of columns of integers or texts.
+
+        Args:
+            source: The part.
+            names: The columns.
+            crc: What the CRC-32 of all of it must be; None: it is not known.
+
+        Raises:
+            WrongBytes: If it has another CRC-32.
+            BloomwriterError, ValueError: If the footer is malformed; or if no CRC-32 is known, and
+                the footer contradicts itself.
+            OSError: If reading fails.
+        """
+        self._names = list(names)
+        file: BufferSource | _Kept | None = None
+        if source.size <= _WHOLE_BYTES:
+            file = BufferSource(source.read_at(0, source.size), name=source.name)
+        self.footer = footer = read_footer(file or source, check_head=False)
+        if crc is None:
+            check_footer(footer, names)
+        ranges = _chunks(footer, names)
+        if file is None:
+            prefetch(source, ranges)
+        pieces = (file or source).read_ranges(ranges)
+        tail = footer.data + len(footer.data).to_bytes(4, "little") + _MAGIC
+        self.crc = zlib.crc32(b"".join((tail, *pieces)))
+        if crc not in {None, self.crc}:
+            raise WrongBytes("its footer or its columns are not as they were written")
+        if file is None:
+            ranges.append((source.size - len(tail), source.size))
+            file = _Kept(source.size, ranges, [*pieces, tail])
+        self._file = file.for_arrow()
+
+    def table(self, *, read_dictionary: Sequence[str]) -> pa.Table:
+        """Decode the columns, some of them as dictionaries.
+
+        Raises:
+            OSError, ValueError, pyarrow.ArrowException: If pyarrow cannot decode them.
+        """
+        import pyarrow.parquet as pq
+
+        names = list(read_dictionary)
+        file = pq.ParquetFile(self._file, read_dictionary=names, pre_buffer=False)
+        return file.read(self._names, use_threads=False)
+
+
+def check_footer(footer: Footer, names: Sequence[str] | None = None) -> None:
+    """Check what a footer says of some columns that have no repeated values, or of all.
+
+    Raises:
+        ValueError: If there is no such column, or what is said of it contradicts itself.
+    """
+    columns = _ordinals(footer, names)
+    chunks, num_rows = footer.chunks, footer.row_groups.value(RowGroupField.NUM_ROWS)
+    starts = footer.chunk_starts()[:, columns]
+    lengths = chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, columns]
+    codecs = chunks.value(ChunkField.CODEC)[:, columns]
+    if ((codecs < 0) | (codecs > _LAST_CODEC)).any():
+        raise ValueError("a column is compressed by a codec that does not exist")
+    if (chunks.value(ChunkField.NUM_VALUES)[:, columns] != num_rows[:, np.newaxis]).any():
+        raise ValueError("a column has another number of values than there are rows")
+    if ((starts < len(_MAGIC)) | (lengths < 0) | (lengths > footer.start - starts)).any():
+        raise ValueError("a column lies outside the file")
+    types = chunks.value(ChunkField.TYPE)[:, columns]
+    if (types != [footer.leaves[column].physical_type for column in columns]).any():
+        raise ValueError("a column has another type than the schema says")
+
+
+def _chunks(footer: Footer, names: Sequence[str]) -> list[Range]:
+    """Return where the chunks of columns are, in the order in which they stand in the file.
+
+    Raises:
+        ValueError: If there is no such column, or chunks of impossible sizes.
+    """
+    columns = _ordinals(footer, names)
+    starts = footer.chunk_starts()[:, columns].ravel().tolist()
+    lengths = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, columns].ravel().tolist()
+    if any(
+        length < 0 or start + length > footer.start
+        for start, length in zip(starts, lengths, strict=True)
+    ):
+        raise ValueError("a column lies outside the file")
+    return sorted((start, start + length) for start, length in zip(starts, lengths, strict=True))
+
+
+def _ordinals(footer: Footer, names: Sequence[str] | None) -> list[int]:
+    own = [leaf.name for leaf in footer.leaves]
+    missing = [] if names is None else [name for name in names if name not in own]
+    if missing:
+        raise ValueError(f"it has no column {missing[0]}")
+    return list(range(len(own))) if names is None else [own.index(name) for name in names]
+
+
+class _Kept(RangeReader):
+    """A file of which only some ranges are there, in memory, among them its end.
+
+    pyarrow reads more from the end than the footer; what is not there are zeros.
+    """
+
+    def __init__(self, size: int, ranges: Sequence[Range], pieces: Sequence[bytes]) -> None:
+        super().__init__(size, name=None)
+        self._starts = [start for start, _ in ranges]
+        self._pieces = pieces
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        place = bisect.bisect_right(self._starts, start) - 1
+        if place >= 0:
+            first, data = self._starts[place], self._pieces[place]
+            if stop <= first + len(data):
+                return data[start - first : stop - first]
+        if stop == self.size:
+            return self._pieces[-1].rjust(stop - start, b"\0")
+        raise OSError(f"the bytes [{start}, {stop}) belong to no column that is read")
+
+    def for_arrow(self) -> object:
+        return as_arrow_file(self)
 
 
 def integers_of(column: pa.ChunkedArray, dtype: type[np.signedinteger[Any]]) -> NDArray[Any]:

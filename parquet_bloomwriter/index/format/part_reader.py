@@ -1,13 +1,18 @@
 """Read a part of an index: what it says of its filters, and where they lie.
 
-    part-<uuid>.bfindex    one row for each filter, all fields required, in row groups
+    part-<uuid>.bfindex    one row for each filter, in row groups
     column BFBinary        | page header | length, filter | length, filter | ...    by row group
+    column BFChecks        | page header | levels | length, checksums |             by row group
 
-The filters themselves are not read. Lengths have four bytes, little-endian (PLAIN). As the column
-is neither compressed nor encoded and has one data page in each row group, the positions of all
-filters follow from the size of the page header and from the column `numBytes`. All of that is
-checked: the sizes must add up to those of the page, of the column chunk and of the file. The
-headers of filters are checked when a filter is first read (`query/probe.py`).
+Neither filters nor their checksums are read. Lengths have four bytes, little-endian (PLAIN). As
+these columns are neither compressed nor encoded and have one data page in each row group, the
+positions of all filters and checksums follow from the end of the column chunk and from the column
+`numBytes`. The footer and the other columns are compared with their CRC-32 in the log's entry; then
+they are as they were written, and so are these positions.
+
+Parts of older versions of this package have no checksums. Of these, the page header of BFBinary is
+read, and sizes must add up to those of the page, of the column chunk and of the file; the headers
+of filters are checked when a filter is first read (`query/probe.py`).
 
 Source: parquet.thrift, PageHeader; Parquet specification, "Plain: (PLAIN = 0)".
 """
@@ -20,29 +25,58 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
-from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.format.parquet_io import integers_of
+from parquet_bloomwriter.errors import FileProblem, IndexProblem
+from parquet_bloomwriter.index.format.block_checks import (
+    CheckedGroups,
+    bundles_of,
+    seed_of,
+)
+from parquet_bloomwriter.index.format.parquet_io import (
+    FirstRead,
+    WrongBytes,
+    check_whole,
+    integers_of,
+)
 from parquet_bloomwriter.index.format.part_writer import (
     BINARY,
+    CHECKS,
     FILE_ID,
     MODIFIED,
     NDV,
     NUM_BYTES,
     NUM_VALUES,
+    READ_FIRST,
     ROW_GROUP,
     SIZE,
     TYPE,
 )
 from parquet_bloomwriter.index.storage.base import open_file, state_of
-from parquet_bloomwriter.kernels.layout import DATA_PAGE, DATA_PAGE_V2, I32, PLAIN, STRUCT
+from parquet_bloomwriter.kernels.layout import (
+    CHECK_BYTES,
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    I32,
+    PLAIN,
+    STRUCT,
+)
+from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.metadata.schema import LENGTH_BYTES
+from parquet_bloomwriter.sbbf.header import usual_header_length
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.format.block_checks import Bundle
+    from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.storage.base import IndexSource, ObjectName
+    from parquet_bloomwriter.metadata import Footer
+    from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.source.base import Range
     from parquet_bloomwriter.source.identity import FileIdentity
 
 _DTYPES: dict[str, type[np.signedinteger[Any]]] = {
@@ -126,29 +160,42 @@ class Part:
     ndv: NDArray[np.int64]
     """Distinct values, estimated, -1 unknown."""
 
+    crc: int | None
+    """CRC-32 of the whole file; None if it is of an older version."""
 
-def read_part(path: str, size: int) -> Part:
+    groups: CheckedGroups | None
+    """The filters as their checksums cover them; None if there are none."""
+
+    member_of: NDArray[np.int64]
+    """Ordinal of each filter among the members of `groups`; -1: it has no checksum."""
+
+
+def read_part(path: str, file: IndexFile) -> Part:
     """Read all columns of a part, except the filters.
 
     Args:
         path: Absolute.
-        size: Bytes that the part must have.
+        file: The part as the log's entry has it.
 
     Raises:
         BloomwriterError: If the part is broken.
         OSError: If it cannot be read.
     """
-    with open_file(path, size, keep=True) as source:
-        if source.size != size:
-            raise _broken(path, f"it has {source.size} bytes, and {size} were written")
-        file, table = _opened(source, path)
+    with open_file(path, file.size, keep=True) as source:
+        if source.size != file.size:
+            raise _broken(path, f"it has {source.size} bytes, and {file.size} were written")
+        footer, table = _opened(source, file, path)
         numbers = {name: _numbers(table, name, dtype, path) for name, dtype in _DTYPES.items()}
-        starts = _starts_of(source, file, numbers[NUM_BYTES].astype(np.int64), path)
+        num_bytes = numbers[NUM_BYTES].astype(np.int64)
+        starts = _starts_of(source, footer, num_bytes, path, is_checked=file.first_crc is not None)
         state = state_of(source)
         types, type_of = _types(table, path)
-    starts[numbers[NUM_BYTES] == 0] = 0
-    if ((numbers[NUM_BYTES] == 0) & (numbers[NUM_VALUES] != 0)).any():
+    starts[num_bytes == 0] = 0
+    if ((num_bytes == 0) & (numbers[NUM_VALUES] != 0)).any():
         raise _broken(path, "a filter is missing")
+    groups, member_of = None, np.full(len(starts), -1, np.int64)
+    if file.first_crc is not None:
+        groups = _groups_of(footer, starts, num_bytes, path, member_of)
     return Part(
         path=path,
         state=state,
@@ -162,17 +209,38 @@ def read_part(path: str, size: int) -> Part:
         num_bytes=numbers[NUM_BYTES],
         num_values=numbers[NUM_VALUES],
         ndv=numbers[NDV],
+        crc=file.crc,
+        groups=groups,
+        member_of=member_of,
     )
 
 
-def _opened(source: IndexSource, path: str) -> tuple[Any, pa.Table]:
-    """Open a part with pyarrow, and read all columns except the filters."""
+def check_part(source: Source, crc: int | None) -> None:
+    """Check all bytes of a part, filters included, before they are copied.
+
+    Args:
+        source: The part.
+        crc: Of the part, as the log's entry has it; None: there is nothing to compare.
+
+    Raises:
+        IndexProblem: If they are not those that were written.
+        OSError: If the part cannot be read.
+    """
+    try:
+        check_whole(source, crc)
+    except WrongBytes as error:
+        raise _broken(source.name or "", str(error)) from error
+
+
+def _opened(source: IndexSource, file: IndexFile, path: str) -> tuple[Footer, pa.Table]:
+    """Read the footer of a part and all columns except the filters, and check them."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(source.for_arrow(), read_dictionary=[TYPE], pre_buffer=False)
-        return file, file.read([*_DTYPES, TYPE], use_threads=False)
+        first = FirstRead(source, READ_FIRST, file.first_crc)
+        return first.footer, first.table(read_dictionary=[TYPE])
+    except FileProblem as error:
+        raise _broken(path, f"the part cannot be read: {error.problem}") from error
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         problem = "the part cannot be read: " + words_of(error)
         raise _broken(path, problem) from error
@@ -200,22 +268,28 @@ def _types(table: pa.Table, path: str) -> tuple[tuple[str, ...], NDArray[np.int3
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)
     indices = integers_of(pa.chunked_array([column.indices]), np.int32)
-    return tuple(column.dictionary.to_pylist()), indices
+    try:
+        return tuple(column.dictionary.to_pylist()), indices
+    except UnicodeDecodeError as error:
+        raise _broken(path, f"the column {TYPE} is not text: {error}") from error
 
 
 def _starts_of(
     source: IndexSource,
-    file: Any,  # noqa: ANN401  pyarrow has no types
+    footer: Footer,
     num_bytes: NDArray[np.int64],
     path: str,
+    *,
+    is_checked: bool,
 ) -> NDArray[np.int64]:
     """Return the positions of the headers of all filters.
 
     Args:
         source: The part.
-        file: The same, opened with pyarrow.
+        footer: Of the part.
         num_bytes: Of each filter, shape (n,).
         path: The part's, for messages.
+        is_checked: Whether the footer and the lengths are certain, so that no page is looked at.
 
     Returns:
         Absolute, bytes, shape (n,).
@@ -224,49 +298,111 @@ def _starts_of(
         BloomwriterError: If the pages are not as described in the head of the module.
         OSError: If they cannot be read.
     """
-    metadata = file.metadata
-    names = [file.schema.column(i).path for i in range(metadata.num_columns)]
-    if BINARY not in names:
-        raise _broken(path, f"it has no column {BINARY}")
-    column = names.index(BINARY)
-    leaf = file.schema.column(column)
-    if leaf.physical_type != "BYTE_ARRAY" or leaf.max_definition_level:
-        raise _broken(path, f"the column {BINARY} is no required binary column")
-    if (num_bytes < 0).any() or len(num_bytes) != metadata.num_rows:
+    column = _plain_column(footer, BINARY, path)
+    if (num_bytes < 0).any() or len(num_bytes) != int(footer.file.value(FileField.NUM_ROWS)[0]):
         raise _broken(path, "its filters have impossible lengths")
     starts = np.empty(len(num_bytes), np.int64)
-    row = 0
-    for i in range(metadata.num_row_groups):
-        group = metadata.row_group(i)
-        rows = slice(row, row + group.num_rows)
-        if group.num_rows:
-            starts[rows] = _starts_in(source, group.column(column), num_bytes[rows], path)
-        row = rows.stop
+    for row_group, rows in _row_groups(footer):
+        lengths = num_bytes[rows] + LENGTH_BYTES
+        start, stop = _chunk(footer, row_group, column, path)
+        if stop - start <= int(lengths.sum()):
+            raise _broken(path, "a page does not fill its column chunk")
+        if not is_checked:
+            _check_pages(source, (start, stop), num_bytes[rows], path)
+        starts[rows] = stop - np.cumsum(lengths[::-1])[::-1] + LENGTH_BYTES
     return starts
 
 
-def _starts_in(
-    source: IndexSource,
-    chunk: Any,  # noqa: ANN401  as above
+def _groups_of(
+    footer: Footer,
+    starts: NDArray[np.int64],
     num_bytes: NDArray[np.int64],
     path: str,
-) -> NDArray[np.int64]:
-    """Return the positions of the filters in one row group, all in its one page."""
-    if chunk.compression != "UNCOMPRESSED" or chunk.has_dictionary_page:
-        raise _broken(path, f"the column {BINARY} is compressed or encoded")
-    start, length = chunk.data_page_offset, chunk.total_compressed_size
-    head = source.read_at(start, min(start + _PAGE_HEADER_BYTES, start + length))
+    member_of: NDArray[np.int64],
+) -> CheckedGroups:
+    """Return the filters as their checksums cover them, and fill in `Part.member_of`."""
+    column = _plain_column(footer, CHECKS, path)
+    found, seed, num_members = [], seed_of(path), 0
+    bits = starts + usual_header_length(num_bytes)
+    for row_group, rows in _row_groups(footer):
+        bundles = _bundles(num_bytes[rows], path)
+        total = CHECK_BYTES * sum(bundle.num_checks for bundle in bundles)
+        start, stop = _chunk(footer, row_group, column, path)
+        if stop - start <= total:
+            raise _broken(path, "checksums of filters are missing")
+        for bundle in bundles:
+            of_part = bundle.rows + rows.start
+            found.append(
+                CheckedGroups.of(
+                    bundle,
+                    starts=bits[of_part],
+                    checks=stop - total,
+                    seed=seed,
+                    row_group=row_group,
+                )
+            )
+            member_of[of_part] = num_members + np.arange(len(of_part))
+            num_members += len(of_part)
+    return CheckedGroups.joined(found, [0] * len(found))
+
+
+def _bundles(num_bytes: NDArray[np.int64], path: str) -> list[Bundle]:
+    try:
+        return bundles_of(num_bytes)
+    except ValueError as error:
+        raise _broken(path, str(error)) from error
+
+
+def _row_groups(footer: Footer) -> Iterator[tuple[int, slice]]:
+    """Yield the ordinal of each row group that has rows, and its rows."""
+    stop = 0
+    for row_group, count in enumerate(footer.row_groups.value(RowGroupField.NUM_ROWS).tolist()):
+        start, stop = stop, stop + count
+        if count:
+            yield row_group, slice(start, stop)
+
+
+def _plain_column(footer: Footer, name: str, path: str) -> int:
+    """Return the ordinal of a column whose values are stored as they are."""
+    found = [leaf for leaf in footer.leaves if leaf.path == (name,)]
+    if len(found) != 1:
+        raise _broken(path, f"it has no column {name}")
+    wanted = Repetition.OPTIONAL if name == CHECKS else Repetition.REQUIRED
+    if found[0].physical_type != PhysicalType.BYTE_ARRAY or found[0].repetitions != (wanted,):
+        raise _broken(path, f"the column {name} is no {wanted.name.lower()} binary column")
+    column = found[0].ordinal
+    chunks = footer.chunks
+    is_encoded = chunks.value(ChunkField.CODEC)[:, column] != 0
+    is_encoded |= chunks.has(ChunkField.DICTIONARY_PAGE_OFFSET)[:, column]
+    if is_encoded.any():
+        raise _broken(path, f"the column {name} is compressed or encoded")
+    return column
+
+
+def _chunk(footer: Footer, row_group: int, column: int, path: str) -> Range:
+    """Return where a column chunk begins and ends."""
+    chunk = footer.chunks
+    start = int(chunk.value(ChunkField.DATA_PAGE_OFFSET)[row_group, column])
+    length = int(chunk.value(ChunkField.TOTAL_COMPRESSED_SIZE)[row_group, column])
+    if start <= 0 or not 0 < length <= footer.start - start:
+        raise _broken(path, "a page does not fill its column chunk")
+    return start, start + length
+
+
+def _check_pages(
+    source: IndexSource, chunk: Range, num_bytes: NDArray[np.int64], path: str
+) -> None:
+    """Check that all filters of a row group are in one page, bare, one behind the other."""
+    start, stop = chunk
+    head = source.read_at(start, min(start + _PAGE_HEADER_BYTES, stop))
     header = scan(head, _PAGE_HEADER, origin=start)
-    ends = np.cumsum(num_bytes + LENGTH_BYTES)
     _check_page(header.values[0].tolist(), num_bytes, path)
-    if header.stop + int(ends[-1]) != length or start + length > source.size:
+    if start + header.stop + int((num_bytes + LENGTH_BYTES).sum()) != stop:
         raise _broken(path, "a page does not fill its column chunk")
     first = start + header.stop
     prefix = source.read_at(first, first + LENGTH_BYTES)
     if int.from_bytes(prefix, "little") != num_bytes[0]:
         raise _broken(path, "the first filter of a page has another length than it should")
-    positions: NDArray[np.int64] = first + ends - num_bytes
-    return positions
 
 
 def _check_page(numbers: list[int], num_bytes: NDArray[np.int64], path: str) -> None:

@@ -8,12 +8,17 @@
     numBytes int32                           bytes of BFBinary
     numValues int64, ndv int64               inserted, and distinct by estimate; -1: unknown. Where
                                              dictionaries have all values, theirs are inserted
+    BFChecks binary                          checksums of all filters of a row group, in its first
+                                             row (see `block_checks`); null if there are none, and
+                                             in all other rows
 
-All are required. Rows of one file stand together. A file without a filter has no row.
+All but the last are required. Rows of one file stand together. A file without a filter has no row.
+Parts of older versions of this package have no column BFChecks.
 
-BFBinary is neither compressed nor encoded and has one data page in each row group, so that the
-place of every filter follows from the lengths: a lookup reads one block of it. Only the reader of
-parts depends on that; for other programs these are ordinary Parquet files.
+BFBinary and BFChecks are neither compressed nor encoded and have one data page in each row group,
+so that the place of every filter and of every checksum follows from the lengths: a lookup reads one
+block of each filter. Only the reader of parts depends on that; for other programs these are
+ordinary Parquet files. The log's entry has the CRC-32 of the whole file, and of what is read first.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the entries
@@ -27,7 +32,8 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from parquet_bloomwriter.index.engine import PartInfo
-from parquet_bloomwriter.index.format.parquet_io import ParquetOut
+from parquet_bloomwriter.index.format.block_checks import checks_of, seed_of
+from parquet_bloomwriter.index.format.parquet_io import FirstRead, ParquetOut, crc_of
 from parquet_bloomwriter.index.log.entry import IndexFile
 from parquet_bloomwriter.index.storage.base import relative_to_index
 
@@ -45,6 +51,9 @@ UNKNOWN = -1
 FILE_NAME, BINARY, FILE_ID, SIZE = "fileName", "BFBinary", "fileId", "size"
 MODIFIED, ROW_GROUP, TYPE = "modificationTime", "rowGroup", "columnType"
 NUM_BYTES, NUM_VALUES, NDV = "numBytes", "numValues", "ndv"
+CHECKS = "BFChecks"
+READ_FIRST = (FILE_ID, SIZE, MODIFIED, ROW_GROUP, TYPE, NUM_BYTES, NUM_VALUES, NDV)
+"""Columns that a lookup reads as a whole."""
 
 _ROW_GROUP_BYTES = 16 << 20
 """Bytes of BFBinary in a row group, unless one filter alone is larger; all held in memory."""
@@ -93,7 +102,8 @@ def schema() -> pa.Schema:
         NUM_VALUES: pa.int64(),
         NDV: pa.int64(),
     }
-    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
+    fields = [pa.field(name, kind, nullable=False) for name, kind in columns.items()]
+    return pa.schema([*fields, pa.field(CHECKS, pa.binary())])
 
 
 def column_folder(version_folder: str, column: str) -> str:
@@ -128,6 +138,7 @@ class PartWriter:
         self._rows: list[PartRow] = []
         self._bytes = 0
         self._num_rows = 0
+        self._num_row_groups = 0
 
     def __enter__(self) -> Self:
         return self
@@ -140,6 +151,7 @@ class PartWriter:
         """Add a filter.
 
         Raises:
+            ValueError: If a filter has not the usual header.
             OSError: If the rows that have gathered cannot be written.
         """
         if self._bytes + len(row.data) > _ROW_GROUP_BYTES or len(self._rows) == _ROW_GROUP_ROWS:
@@ -156,11 +168,15 @@ class PartWriter:
         self._flush()
         if self._out is None:
             return None
-        size = self._out.finish()
-        path = relative_to_index(self._version_folder, self._path)
-        return PartInfo(
-            column=self._column, file=IndexFile(path=path, size=size), num_rows=self._num_rows
+        source = self._out.complete()
+        crc, first = crc_of(source), FirstRead(source, READ_FIRST)
+        file = IndexFile(
+            path=relative_to_index(self._version_folder, self._path),
+            size=self._out.finish(),
+            crc=crc,
+            first_crc=first.crc,
         )
+        return PartInfo(column=self._column, file=file, num_rows=self._num_rows)
 
     def _flush(self) -> None:
         if not self._rows:
@@ -168,8 +184,10 @@ class PartWriter:
         if self._out is None:
             self._out = self._begin()
         rows, self._rows, self._bytes = self._rows, [], 0
+        checks = checks_of([row.data for row in rows], seed_of(self._path), self._num_row_groups)
         self._num_rows += len(rows)
-        self._out.write(_table(rows))
+        self._num_row_groups += 1
+        self._out.write(_table(rows, checks))
 
     def _begin(self) -> ParquetOut:
         folder = column_folder(self._version_folder, self._column)
@@ -178,18 +196,19 @@ class PartWriter:
 
 
 def _options() -> dict[str, Any]:
-    others = [name for name in schema().names if name != BINARY]
+    plain = (BINARY, CHECKS)
+    others = [name for name in schema().names if name not in plain]
     return {
-        "compression": {BINARY: "none", **dict.fromkeys(others, "zstd")},
+        "compression": {**dict.fromkeys(plain, "none"), **dict.fromkeys(others, "zstd")},
         "use_dictionary": [TYPE],
-        "write_statistics": others,
+        "write_statistics": False,
         "data_page_size": _PAGE_BYTES,
         "max_rows_per_page": _ROW_GROUP_ROWS,
         "write_batch_size": _ROW_GROUP_ROWS,
     }
 
 
-def _table(rows: list[PartRow]) -> pa.Table:
+def _table(rows: list[PartRow], checks: bytes) -> pa.Table:
     import pyarrow as pa
 
     columns = {
@@ -203,5 +222,6 @@ def _table(rows: list[PartRow]) -> pa.Table:
         NUM_BYTES: [len(row.data) for row in rows],
         NUM_VALUES: [row.num_values for row in rows],
         NDV: [row.ndv for row in rows],
+        CHECKS: [checks or None, *[None] * (len(rows) - 1)],
     }
     return pa.table(columns, schema=schema())

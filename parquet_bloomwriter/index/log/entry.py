@@ -21,7 +21,11 @@ state in the last entry says that an action is at work, or that its process died
 
 An entry is stored as one JSON object of ASCII, indented for people, with names as in `Entry`:
 
-    {"format": 1, "id": 3, "name": "ids", "state": "ACTIVE", ...}
+    {"format": 1, "id": 3, "name": "ids", "state": "ACTIVE", ..., "crc": "1a2b3c4d"}
+
+The last name has the CRC-32 of all bytes before the comma in front of it. Checksums of files are in
+the entry, so damage cannot make a file with checksums look like one without: an entry that has
+checksums of files must have its own. Only entries of older versions of this package have none.
 
 A reader takes an entry as a whole or not at all: a missing name, a value of another type and a path
 that leads out of the index's folder are errors. Unknown names are ignored; `format` rises when
@@ -34,6 +38,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import zlib
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -43,6 +49,8 @@ from parquet_bloomwriter.index.contract import contract_of
 from parquet_bloomwriter.index.storage.base import is_on_store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from parquet_bloomwriter.index.contract import Contract
 
 KIND = "BloomFilterIndex"
@@ -55,6 +63,9 @@ _MOST = 1 << 62
 
 _LATEST_MS = 253_402_300_799_999
 """The end of the year 9999, milliseconds since 1970 UTC."""
+
+_CHECKSUMS = ("crc", "first_crc")
+_CHECK = re.compile(rb',\n "crc": "([0-9a-f]{8})"\n}\n\Z')
 
 Json = dict[str, Any]
 
@@ -87,6 +98,14 @@ class IndexFile:
 
     size: int
     """Bytes."""
+
+    crc: int | None = None
+    """CRC-32 of the whole file; None for slices, which have checksums of their own, and for files
+    of older versions of this package."""
+
+    first_crc: int | None = None
+    """CRC-32 of what a lookup reads first of a part (see `format.parquet_io`); None for other
+    files. A part with this number has checksums of its filters, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +210,15 @@ class Entry:
         """Return the indexed column of this name; None if there is none."""
         return next((one for one in self.columns if one.name == name), None)
 
+    def needed_files(self) -> Iterator[IndexFile]:
+        """Yield the files that the entry refers to, without slices: lookups do without these."""
+        if self.manifest is not None:
+            yield self.manifest
+        for column in self.columns:
+            yield from column.parts
+            if column.global_filter is not None:
+                yield column.global_filter.file
+
 
 class OtherFormat(IndexProblem):
     """An entry that another version of this package wrote; only that version may change the log."""
@@ -198,8 +226,14 @@ class OtherFormat(IndexProblem):
 
 def to_json(entry: Entry) -> bytes:
     """Return an entry as JSON."""
-    whole = {"format": FORMAT, **asdict(entry)}
-    return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode("ascii")
+    whole = {"format": FORMAT, **asdict(entry, dict_factory=_without_absent)}
+    data = json.dumps(whole, indent=1, allow_nan=False).removesuffix("\n}").encode("ascii")
+    return data + f',\n "crc": "{zlib.crc32(data):08x}"\n}}\n'.encode("ascii")
+
+
+def _without_absent(fields: list[tuple[str, Any]]) -> Json:
+    """Return the fields of a dataclass, without checksums that are not there."""
+    return {name: value for name, value in fields if value is not None or name not in _CHECKSUMS}
 
 
 def from_json(data: bytes, *, path: str) -> Entry:
@@ -217,6 +251,8 @@ def from_json(data: bytes, *, path: str) -> Entry:
         found = json.loads(data)
         newer = found["format"] != FORMAT or found["kind"] != KIND
         entry = None if newer else _entry(found)
+        if entry is not None:
+            _check(data, found, entry)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexProblem(
             f"the entry of the index's log cannot be read ({type(error).__name__}: {error})",
@@ -228,6 +264,20 @@ def from_json(data: bytes, *, path: str) -> Entry:
         problem = "the entry of the index's log is of another version of this package"
         raise OtherFormat(problem, path=path, remedy=remedy)
     return entry
+
+
+def _check(data: bytes, found: Json, entry: Entry) -> None:
+    """Check the CRC-32 of an entry, if it has one or must have one.
+
+    Raises:
+        ValueError: If it is wrong, or missing.
+    """
+    check = _CHECK.search(data)
+    if check is None:
+        if "crc" in found or any(file.crc is not None for file in entry.needed_files()):
+            raise ValueError("it has lost its checksum")
+    elif int(check[1], 16) != zlib.crc32(data[: check.start()]):
+        raise ValueError("its bytes are not those that were written")
 
 
 def _entry(found: Json) -> Entry:
@@ -289,7 +339,13 @@ def _file(found: Json) -> IndexFile:
         raise ValueError(f"{path!r} is not a path in the index's folder")
     if b"\0" in os.fsencode(path):
         raise ValueError(f"{path!r} is not a path")
-    return IndexFile(path=path, size=_integer(found["size"]))
+    crc, first_crc = found.get("crc"), found.get("first_crc")
+    return IndexFile(
+        path=path,
+        size=_integer(found["size"]),
+        crc=None if crc is None else _integer(crc),
+        first_crc=None if first_crc is None else _integer(first_crc),
+    )
 
 
 def _integer(value: object, *, least: int = 0, most: int = _MOST) -> int:

@@ -25,20 +25,10 @@ def version_folder(folder: str, version: int) -> str:
 
 def files_of(entry: Entry) -> Iterator[IndexFile]:
     """Yield all files that an entry refers to."""
-    yield from _indispensable(entry)
+    yield from entry.needed_files()
     for column in entry.columns:
         if column.slices is not None:
             yield column.slices.file
-
-
-def _indispensable(entry: Entry) -> Iterator[IndexFile]:
-    """Yield the files that an entry refers to, without slices: lookups do without these."""
-    if entry.manifest is not None:
-        yield entry.manifest
-    for column in entry.columns:
-        yield from column.parts
-        if column.global_filter is not None:
-            yield column.global_filter.file
 
 
 def bytes_of(entry: Entry) -> int:
@@ -48,7 +38,7 @@ def bytes_of(entry: Entry) -> int:
 
 def is_intact(folder: str, entry: Entry) -> bool:
     """Return whether all files of an entry, except slices, exist and have the size noted in it."""
-    return storage_of(folder).are_intact(folder, _indispensable(entry))
+    return storage_of(folder).are_intact(folder, entry.needed_files())
 
 
 def check_intact(folder: str, entry: Entry) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.format.block_checks import CheckedGroups
 from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ class ColumnFilters:
 
     sizes: NDArray[np.int64]
     """Of the parts, bytes."""
+
+    crcs: tuple[int | None, ...]
+    """CRC-32 of each part; None for those of older versions of this package."""
 
     owners: NDArray[np.int64]
     """Ordinal of the file in the manifest, shape (n,)."""
@@ -74,11 +78,18 @@ class ColumnFilters:
     is_split: NDArray[np.bool_]
     """Whether the file has its filters by row groups, shape (m,)."""
 
+    groups: CheckedGroups
+    """The filters as their checksums cover them, those of files that are gone included."""
+
+    member_of: NDArray[np.int64]
+    """Ordinal among the members of `groups`, -1 for a filter without checksum, shape (n,)."""
+
     @property
     def num_bytes_held(self) -> int:
         """Memory, bytes."""
         held = (getattr(self, name) for name in self.__slots__)
-        return sum(one.nbytes for one in held if isinstance(one, np.ndarray))
+        arrays = sum(one.nbytes for one in held if isinstance(one, np.ndarray))
+        return arrays + self.groups.num_bytes_held
 
 
 def gather_filters(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
@@ -91,7 +102,7 @@ def gather_filters(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
     kept = [by_id.find(part) for part in parts]
     rows = [row for row, _ in kept]
     owners = _joined([owner for _, owner in kept], np.int64)
-    groups = _joined(
+    row_groups = _joined(
         [part.row_groups[row] for part, row in zip(parts, rows, strict=True)], np.int32
     )
     types, type_of = _common_types(parts, rows)
@@ -101,10 +112,13 @@ def gather_filters(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
         return _joined([getattr(part, name)[row] for part, row in pairs], dtype)
 
     ndv, num_values = picked("ndv", np.int64), picked("num_values", np.int64)
+    checked = [number for number, part in enumerate(parts) if part.groups is not None]
+    groups = [part.groups for part in parts if part.groups is not None]
     return ColumnFilters(
         paths=tuple(part.path for part in parts),
         states=tuple(part.state for part in parts),
         sizes=np.array([part.state.size for part in parts], np.int64),
+        crcs=tuple(part.crc for part in parts),
         owners=owners,
         part_of=np.repeat(np.arange(len(parts), dtype=np.int32), [len(row) for row in rows]),
         starts=picked("starts", np.int64),
@@ -113,7 +127,9 @@ def gather_filters(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
         ndv=np.where(ndv < 0, num_values, ndv),
         types=types,
         type_of=type_of,
-        **_by_file(owners, groups, len(by_id.ids)),
+        groups=CheckedGroups.joined(groups, checked),
+        member_of=_members(parts, rows),
+        **_by_file(owners, row_groups, len(by_id.ids)),
     )
 
 
@@ -146,6 +162,16 @@ class _FilesById:
         if not same.all():
             raise IndexProblem("the part is about other files than the manifest", path=part.path)
         return rows, owners
+
+
+def _members(parts: Sequence[Part], rows: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the ordinal of each filter among the members of the groups of all parts."""
+    found, before = [], 0
+    for part, row in zip(parts, rows, strict=True):
+        member_of = part.member_of[row]
+        found.append(np.where(member_of < 0, -1, member_of + before))
+        before += 0 if part.groups is None else len(part.groups.starts)
+    return _joined(found, np.int64)
 
 
 def _joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:

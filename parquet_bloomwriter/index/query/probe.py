@@ -1,9 +1,15 @@
 """Look hashes up in many filters of one column: which filters might contain any of them?
 
 Hashes that the filter of all values excludes are not looked up in the filters that it covers. For a
-few hashes, one block of each filter is read for each of them, by a kernel. For many hashes,
-filters are read whole, neighbours together. The header of each filter is checked when the filter is
-first read, so that an answer never comes from bytes that are no filter. Parts are opened for each
+few hashes, one block of each filter is read for each of them. For many hashes, filters are read
+whole, neighbours together. No answer comes from bits that differ from their checksums
+(`format.checked_bits`).
+
+Parts of older versions of this package have no checksums. The blocks of their filters are looked at
+by a kernel, and the header of each filter is checked when the filter is first read, so that an
+answer never comes from bytes that are no filter.
+
+Parts are opened for each
 call and closed at its end: no more than `_MAX_OPEN` are open at once, and a part that is gone or
 was changed is noticed.
 """
@@ -19,6 +25,12 @@ import numpy as np
 
 from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.format.checked_bits import (
+    look_up,
+    ranges_of,
+    slabs,
+    whole_filters,
+)
 from parquet_bloomwriter.index.format.filter_file import might_hold
 from parquet_bloomwriter.index.storage.base import is_on_store, open_file, prefetch, state_of
 from parquet_bloomwriter.kernels.layout import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
@@ -32,6 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.format.block_checks import CheckedGroups
     from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.index.storage.base import IndexSource
@@ -50,11 +63,17 @@ _MANY = 8
 _WORTH_BYTES = 4096
 """Bytes read in the time of one more request."""
 
+_CHUNK_GROUPS = 1 << 9
+"""Groups of filters that a thread looks up at once, of 16 filters each."""
+
 _CHUNK = 1 << 13
 """Filters that a thread looks up at once: what is noted of them stays in the processor's cache."""
 
 _SLAB_BYTES = 4 << 20
 """Read at once, about."""
+
+_FEW_SLABS = 4
+"""Runs of filters on a disk that take no longer than it takes to start threads."""
 
 _GAP_BYTES = 64 * 1024
 """Largest gap between two filters that are read together."""
@@ -158,6 +177,12 @@ class ColumnProbe:
         filters = self.filters
         found = np.zeros(len(rows), np.bool_)
         places = np.flatnonzero(filters.has_values[rows]) if len(hashes) else rows[:0]
+        is_checked = filters.member_of[rows[places]] >= 0
+        if is_checked.all():
+            found[places] = self._with_checks(rows[places], hashes)
+            return found
+        checked, places = places[is_checked], places[~is_checked]
+        found[checked] = self._with_checks(rows[checked], hashes)
         whole = np.zeros(len(places), np.bool_)
         if len(hashes) >= _MANY:
             whole = filters.num_bytes[rows[places]] <= len(hashes) * _WORTH_BYTES
@@ -165,6 +190,26 @@ class ColumnProbe:
             found[few] = self._read_blocks(rows[few], hashes)
         for many in _waves(filters, rows, places[whole]):
             found[many] = self._read_whole(rows[many], hashes)
+        return found
+
+    def _with_checks(
+        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
+    ) -> NDArray[np.bool_]:
+        """Look hashes up in filters that have checksums, and values."""
+        filters = self.filters
+        found = np.zeros(len(rows), np.bool_)
+        ways = [(_checked_blocks, np.arange(len(rows)))]
+        if len(hashes) >= _MANY:
+            whole = filters.num_bytes[rows] <= len(hashes) * _WORTH_BYTES
+            ways = [
+                (_checked_blocks, np.flatnonzero(~whole)),
+                (_checked_whole, np.flatnonzero(whole)),
+            ]
+        for ask, places in ways:
+            for wave in _waves(filters, rows, places):
+                with ExitStack() as stack:
+                    sources = _open_parts(stack, filters, rows[wave])
+                    found[wave] = ask(filters, rows[wave], hashes, sources)
         return found
 
     def _read_blocks(
@@ -258,22 +303,108 @@ class ColumnProbe:
 def read_filters(
     filters: ColumnFilters, rows: NDArray[np.int64]
 ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-    """Yield each row with the blocks of its filter, shape (z, 8), read-only.
+    """Yield each row with the blocks of its filter, shape (z, 8), read-only; in any order.
 
     Raises:
-        IndexProblem: If a filter has another header than it should, or lies outside its part.
+        IndexProblem: If a filter is not as it was written, or lies outside its part.
         BloomwriterError, OSError: If a part cannot be read.
     """
     for wave in _waves(filters, rows, np.arange(len(rows))):
         with ExitStack() as stack:
             sources = _open_parts(stack, filters, rows[wave])
-            for row in rows[wave].tolist():
+            groups, members = filters.groups, filters.member_of[rows[wave]]
+            row_of = dict(zip(members.tolist(), rows[wave].tolist(), strict=True))
+            for slab in slabs(groups, groups.holding(members[members >= 0])):
+                found, bits = whole_filters(groups, slab, sources[int(groups.part_of[slab[0]])])
+                for member, one in zip(found.tolist(), bits, strict=True):
+                    if member in row_of:
+                        yield row_of[member], one.view("<u4").reshape(-1, 8)
+            for row in rows[wave][members < 0].tolist():
                 start, length = int(filters.starts[row]), int(filters.num_bytes[row])
                 data = sources[int(filters.part_of[row])].read_at(start, start + length)
                 header = usual_header_at(data, 0, length)
                 if not header:
                     raise _malformed(filters, row)
                 yield row, np.frombuffer(data, "<u4", offset=header).reshape(-1, 8)
+
+
+def _checked_blocks(
+    filters: ColumnFilters,
+    rows: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+    sources: dict[int, IndexSource],
+) -> NDArray[np.bool_]:
+    """Look hashes up by reading one block of each filter for each hash."""
+    groups, members = filters.groups, filters.member_of[rows]
+    which = groups.holding(members)
+    unused = next(iter(sources.values()))
+    reader = BatchReader([sources.get(part, unused) for part in range(len(filters.paths))])
+    if any(source.fd < 0 for source in sources.values()):
+        _prefetch_checked(groups, which, hashes, sources)
+    found, might = np.zeros(len(rows), np.bool_), np.empty(len(groups.starts), np.bool_)
+
+    def look_up_in(some: NDArray[np.int64]) -> None:
+        look_up(groups, some, h, groups.first[some], might, reader)
+
+    for number in range(len(hashes)):
+        h = hashes[number : number + 1]
+        pending = np.flatnonzero(~found)
+        if not len(pending):
+            break
+        if number and len(pending) < len(rows):
+            which = groups.holding(members[pending])
+        if len(which) <= _CHUNK_GROUPS:
+            look_up_in(which)
+        else:
+            chunks = range(0, len(which), _CHUNK_GROUPS)
+            with ThreadPoolExecutor(default_jobs()) as pool:
+                list(pool.map(look_up_in, (which[one : one + _CHUNK_GROUPS] for one in chunks)))
+        found[pending] = might[members[pending]]
+    return found
+
+
+def _prefetch_checked(
+    groups: CheckedGroups,
+    which: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+    sources: dict[int, IndexSource],
+) -> None:
+    """Fetch the blocks of all hashes and their checksums from a store, at the same time."""
+    found = [ranges_of(groups, which, hashes[i : i + 1]) for i in range(len(hashes))]
+    parts = np.concatenate([one for one, _ in found])
+    ranges = np.concatenate([one for _, one in found])
+
+    def fetch(part: int) -> None:
+        if sources[part].fd < 0:
+            prefetch(sources[part], map(tuple, ranges[parts == part].tolist()))
+
+    with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
+        for _ in pool.map(fetch, sources):
+            pass
+
+
+def _checked_whole(
+    filters: ColumnFilters,
+    rows: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+    sources: dict[int, IndexSource],
+) -> NDArray[np.bool_]:
+    """Look hashes up by reading filters whole."""
+    groups, members = filters.groups, filters.member_of[rows]
+    might = np.zeros(len(groups.starts), np.bool_)
+
+    def ask(slab: NDArray[np.int64]) -> None:
+        found, bits = whole_filters(groups, slab, sources[int(groups.part_of[slab[0]])])
+        might[found] = [kernels.check(one, hashes, None) > 0 for one in bits]
+
+    some = slabs(groups, groups.holding(members))
+    if len(some) <= _FEW_SLABS and not is_on_store(filters.paths[0]):
+        for slab in some:
+            ask(slab)
+    else:
+        with ThreadPoolExecutor(jobs_in(filters.paths[0])) as pool:
+            list(pool.map(ask, some))
+    return might[members]
 
 
 def _waves(

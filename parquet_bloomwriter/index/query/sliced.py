@@ -357,7 +357,7 @@ class SlicedColumn:
         parts = [part for part in self.column.parts if part.path not in done]
         paths = [os.path.join(self._folder, part.path) for part in parts]
         with ThreadPoolExecutor(jobs_in(self._folder)) as pool:
-            found = list(pool.map(read_part, paths, [part.size for part in parts]))
+            found = list(pool.map(read_part, paths, parts))
         filters = gather_filters(found, files)
         whole, covering = self.column.global_filter, None
         if whole is not None:

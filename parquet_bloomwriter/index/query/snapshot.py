@@ -2,7 +2,7 @@
 
 If a file of the index is missing, cut short or broken, every file of the table might match, and
 `problem` says why. What is read of a version stays in memory as long as the snapshot is in use:
-about 60 bytes for each filter and 120 for each file; the filters themselves are not kept. Where a
+about 90 bytes for each filter and 120 for each file; the filters themselves are not kept. Where a
 column has slices (see `sliced`), that is read only for what slices do not tell.
 
 Snapshots that were opened lately are kept in `SNAPSHOTS`. Entries are written once: as long as the
@@ -302,7 +302,8 @@ class Snapshot:
         if self.entry.manifest is None:
             raise IndexProblem("the index's entry names no manifest", path=self.folder)
         manifest = self.entry.manifest
-        files = read_manifest(os.path.join(self.folder, manifest.path), manifest.size)
+        path = os.path.join(self.folder, manifest.path)
+        files = read_manifest(path, manifest.size, manifest.crc)
         if is_on_store(self.folder):
             self._files = files.by_id()
             return self._files
@@ -328,9 +329,8 @@ class Snapshot:
         with self._lock:
             if column.name not in self._probes:
                 paths = [os.path.join(self.folder, part.path) for part in column.parts]
-                sizes = [part.size for part in column.parts]
                 with ThreadPoolExecutor(jobs_in(self.folder)) as pool:
-                    parts = list(pool.map(read_part, paths, sizes))
+                    parts = list(pool.map(read_part, paths, column.parts))
                 filters, covering = gather_filters(parts, self.files), None
                 if column.global_filter is not None:
                     covering = Covering(

@@ -586,6 +586,28 @@ static PyObject *py_probe_usual(PyObject *self, PyObject *given) {
   PyBuffer_Release(&tasks);
   return number_or_null(is_good, num_odd);
 }
+
+static PyObject *py_probe_groups(PyObject *self, PyObject *const *args, Py_ssize_t num_args) {
+  Py_buffer groups = {0}, starts = {0}, answers = {0};
+  int64_t num_bad = 0;
+  (void)self;
+  int is_good = has_arguments("probe_groups", num_args, 3) &&
+                take_aligned(args[0], "groups", 8, WRITE, &groups) &&
+                take_aligned(args[1], "starts", 8, READ, &starts) &&
+                take_buffer(args[2], "answers", 1, WRITE, &answers);
+  if (is_good && groups.len % (8 * GROUP_WORDS) != 0)
+    is_good = refuse("groups must have 12 words each");
+  if (is_good) {
+    Py_BEGIN_ALLOW_THREADS
+    num_bad = probe_groups(groups.buf, groups.len / (8 * GROUP_WORDS), starts.buf, starts.len / 8,
+                           answers.buf, answers.len);
+    Py_END_ALLOW_THREADS
+  }
+  PyBuffer_Release(&groups);
+  PyBuffer_Release(&starts);
+  PyBuffer_Release(&answers);
+  return number_or_null(is_good, num_bad);
+}
 #endif
 
 /* ---------------------------------------------------------------- variants, for tests */
@@ -639,6 +661,7 @@ static PyMethodDef methods[] = {
     FAST(walk_file),
     FAST(read_pieces),
     {"probe_usual", py_probe_usual, METH_O, NULL},
+    FAST(probe_groups),
 #endif
     {"variants", py_variants, METH_NOARGS, NULL},
     {"choose_variant", py_choose_variant, METH_O, NULL},
@@ -655,6 +678,9 @@ static const struct {
     {"PAGE_COLUMNS", PAGE_COLUMNS},  {"PAGE_SLOTS", PAGE_SLOTS},      {"TASK_WORDS", TASK_WORDS},
     {"PIECE_BYTES", PIECE_BYTES},    {"NOT_IN", NOT_IN},              {"MIGHT_BE_IN", MIGHT_BE_IN},
     {"EMPTY", EMPTY},                {"ODD", ODD},                    {"WITH_HEADER", WITH_HEADER},
+    {"GROUP_WORDS", GROUP_WORDS},    {"MAX_MEMBERS", MAX_MEMBERS},    {"MAX_SPAN", MAX_SPAN},
+    {"CHECK_BYTES", CHECK_BYTES},    {"AS_WRITTEN", AS_WRITTEN},
+    {"NOT_AS_WRITTEN", NOT_AS_WRITTEN}, {"NOT_READ", NOT_READ},
 };
 
 static int fill_module(PyObject *module) {

@@ -16,6 +16,10 @@
 
 enum { TASK_WORDS = 8, PIECE_BYTES = 32 };
 
+/* Groups of filters with checksums. */
+enum { GROUP_WORDS = 12, MAX_MEMBERS = 31, MAX_SPAN = 8, CHECK_BYTES = 4 };
+enum { AS_WRITTEN = 0, NOT_AS_WRITTEN = 1, NOT_READ = 2 };
+
 /* Answers. */
 enum { NOT_IN = 0, MIGHT_BE_IN = 1, EMPTY = 2, ODD = 3, WITH_HEADER = 4 };
 
@@ -36,6 +40,11 @@ int64_t probe_read_pieces(const int64_t *descriptors, const int64_t *starts, int
 
 /* Look one hash up in each of `count` filters with the usual header; return how many are ODD. */
 int64_t probe_usual(int64_t *tasks, int64_t count);
+
+/* Look one hash up in all members of each of `count` groups, and compare what is read with its
+ * checksum; return for how many groups that was not possible. */
+int64_t probe_groups(int64_t *groups, int64_t count, const int64_t *starts, int64_t num_starts,
+                     uint8_t *answers, int64_t num_answers);
 #endif
 
 #endif

@@ -30,7 +30,11 @@ from parquet_bloomwriter.kernels.reference.xxh64 import (
 
 if hasattr(os, "pread"):
     from parquet_bloomwriter.kernels.reference.pages import walk_file
-    from parquet_bloomwriter.kernels.reference.probe import probe_usual, read_pieces
+    from parquet_bloomwriter.kernels.reference.probe import (
+        probe_groups,
+        probe_usual,
+        read_pieces,
+    )
 
 __all__ = [
     "check",
@@ -41,6 +45,7 @@ __all__ = [
     "murmur3_fixed",
     "murmur3_variable",
     "murmur3_views",
+    "probe_groups",
     "probe_usual",
     "read_pieces",
     "scan",

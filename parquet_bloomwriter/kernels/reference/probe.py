@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, SupportsIndex
 import numpy as np
 
 from parquet_bloomwriter.kernels.layout import (
+    AS_WRITTEN,
+    CHECK_BYTES,
     EMPTY,
+    GROUP_WORDS,
+    MAX_MEMBERS,
+    MAX_SPAN,
     MIGHT_BE_IN,
+    NOT_AS_WRITTEN,
     NOT_IN,
+    NOT_READ,
     ODD,
     PIECE_BYTES,
     TASK_WORDS,
@@ -18,6 +25,7 @@ from parquet_bloomwriter.kernels.layout import (
 )
 from parquet_bloomwriter.kernels.reference.buffers import aligned, number, taken
 from parquet_bloomwriter.kernels.reference.sbbf import SALT
+from parquet_bloomwriter.kernels.reference.xxh64 import xxh64
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.kernels.reference.buffers import Buffer
@@ -31,6 +39,11 @@ _MOST = 1 << 36
 
 _MAX_START = 2**63 - 1 - _MOST
 _MAX_DESCRIPTOR = 2**31 - 1
+
+_MOST_BLOCKS, _MOST_GROUPS = 2**31, 2**24
+_LAST_START = 2**62
+_P = 0x9E3779B97F4A7C15
+"""See `index/format/block_checks.py`."""
 
 
 def read_pieces(descriptors: Buffer, starts: Buffer, size: SupportsIndex, target: Buffer) -> int:
@@ -99,6 +112,58 @@ def _probed(task: list[int]) -> tuple[int, int, int]:
         if piece is not None:
             answer += _answer(np.frombuffer(piece, "<u4"), h) - ODD
     return start, size, answer
+
+
+def probe_groups(groups: Buffer, starts: Buffer, answers: Buffer) -> int:
+    """Look one hash up in all members of each of some groups of filters with checksums.
+
+    Args:
+        groups: int64, shape (n, `GROUP_WORDS`), aligned; see `layout`.
+        starts: Absolute positions of the bitsets of all members, int64, aligned.
+        answers: To be written, a byte for each answer.
+
+    Returns:
+        How many groups are not `AS_WRITTEN`.
+    """
+    words = aligned(groups, "groups", np.int64, writable=True)
+    if len(words) % GROUP_WORDS:
+        raise ValueError("groups must have 12 words each")
+    places = aligned(starts, "starts", np.int64).tolist()
+    out = taken(answers, "answers", 1, writable=True)
+    num_bad = 0
+    for group in words.reshape(-1, GROUP_WORDS):
+        group[-1] = _probed_group(group.tolist(), places, out)
+        num_bad += int(group[-1] != AS_WRITTEN)
+    return num_bad
+
+
+def _probed_group(group: list[int], starts: list[int], out: np.ndarray) -> int:
+    descriptor, first, members, blocks, span, checks, stride, ordinal, seed, h, target, _ = group
+    is_sound = 0 < members <= MAX_MEMBERS and 0 < span <= min(blocks, MAX_SPAN)
+    is_sound &= 0 <= first <= len(starts) - members and 0 <= target <= len(out) - members
+    is_sound &= blocks < _MOST_BLOCKS and 0 <= checks < _LAST_START and 0 < stride < _MOST_GROUPS
+    if not is_sound:
+        return NOT_READ
+    h %= 2**64
+    block = (h >> 32) * blocks >> 32
+    run = block // span
+    begin = min(run * span, blocks - span)
+    total = 0
+    for k, start in enumerate(starts[first : first + members]):
+        if not 0 <= start < _LAST_START:
+            return NOT_READ
+        piece = _read(descriptor, start + PIECE_BYTES * begin, PIECE_BYTES * span)
+        if piece is None:
+            return NOT_READ
+        total += xxh64(piece) * (2 * k + 1) * _P
+        words = np.frombuffer(piece, "<u4").reshape(span, -1)
+        out[target + k] = _answer(words[block - begin], h) == MIGHT_BE_IN
+    check = _read(descriptor, checks + CHECK_BYTES * stride * run, CHECK_BYTES)
+    if check is None:
+        return NOT_READ
+    salted = (total ^ seed ^ (ordinal + stride * run + 1) * _P) * _P
+    is_same = salted % 2**64 >> 32 == int.from_bytes(check, "little")
+    return AS_WRITTEN if is_same else NOT_AS_WRITTEN
 
 
 def _usual_header(size: int) -> bytes:

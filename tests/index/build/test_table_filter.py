@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from parquet_bloomwriter.index.build.table_filter import (
     Partial,
     merge_partials,
 )
+from parquet_bloomwriter.index.format.filter_file import read_global
 from parquet_bloomwriter.sbbf import MAX_BYTES, Sbbf
 from parquet_bloomwriter.sbbf.union import FilterUnion
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from parquet_bloomwriter.index.log.entry import IndexFile
 
 
 def hashes(count: int, seed: int) -> NDArray[np.uint64]:
@@ -36,11 +40,11 @@ def filter_of(values: NDArray[np.uint64], num_blocks: int) -> Sbbf:
     return bits
 
 
-def partial_file(folder: Path, values: NDArray[np.uint64], num_blocks: int) -> str:
+def partial_file(folder: Path, values: NDArray[np.uint64], num_blocks: int) -> IndexFile:
     partial = Partial(num_blocks)
     if len(values):
         partial.insert(values)
-    return str(folder.parent / partial.write(str(folder), "x").file.path)
+    return partial.write(str(folder), "x").file
 
 
 @pytest.fixture
@@ -50,7 +54,9 @@ def version(tmp_path: Path) -> Path:
     return folder
 
 
-def merged(version: Path, paths: Sequence[str | Sbbf], fpp: float = 0.01) -> tuple[Merged, Sbbf]:
+def merged(
+    version: Path, paths: Sequence[IndexFile | Sbbf], fpp: float = 0.01
+) -> tuple[Merged, Sbbf]:
     found = merge_partials(paths, fpp, version_folder=str(version), column="x")
     assert isinstance(found, Merged)
     return found, read(version, found)
@@ -59,7 +65,8 @@ def merged(version: Path, paths: Sequence[str | Sbbf], fpp: float = 0.01) -> tup
 def read(version: Path, found: Merged) -> Sbbf:
     data = (version.parent / found.file.path).read_bytes()
     assert len(data) == found.file.size
-    return Sbbf.from_bytes(data)
+    assert zlib.crc32(data) == found.file.crc
+    return read_global(str(version.parent), found.file)
 
 
 @settings(max_examples=50)
@@ -177,7 +184,7 @@ def test_a_filter_is_extended_by_new_values(old_blocks: int, version: Path) -> N
     old_path = version.parent / first.file.path
     before = old_path.read_bytes()
     new = [partial_file(version, hashes(300, seed), 1 << 11) for seed in (2, 3)]
-    found = merge_partials([str(old_path), *new], 0.01, version_folder=str(version), column="x")
+    found = merge_partials([first.file, *new], 0.01, version_folder=str(version), column="x")
     assert isinstance(found, Merged)
     bits = read(version, found)
     assert all(bits.contains_all(hashes(n, seed)) for n, seed in ((1500, 1), (300, 2), (300, 3)))
@@ -189,9 +196,10 @@ def test_a_filter_is_extended_by_new_values(old_blocks: int, version: Path) -> N
 
 @pytest.mark.parametrize("kept", [0, 10, 100, -1])
 def test_a_file_that_is_cut_is_no_filter(kept: int, version: Path) -> None:
-    path = partial_file(version, hashes(100, 1), 64)
+    file_ = partial_file(version, hashes(100, 1), 64)
+    path = str(version.parent / file_.path)
     with open(path, "r+b") as file:  # noqa: PTH123
         file.truncate(kept if kept >= 0 else 64 * 32)
     with pytest.raises(IndexProblem) as error:
-        merge_partials([path], 0.01, version_folder=str(version), column="x")
+        merge_partials([file_], 0.01, version_folder=str(version), column="x")
     assert error.value.path == path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,8 +48,9 @@ def rows_of(table: FileTable) -> list[tuple[int, str, int, int, int]]:
 @given(rows=ROWS)
 def test_round_trip(rows: list[tuple[int, str, int, int, int]], tmp_path_factory: object) -> None:
     path = tmp_path_factory.mktemp("m") / "manifest.bfindex"  # type: ignore[attr-defined]
-    size = write_manifest(str(path), table_of(rows))
-    assert size == path.stat().st_size
+    written = write_manifest(str(path), table_of(rows))
+    assert written.size == path.stat().st_size
+    assert written.crc == zlib.crc32(path.read_bytes())
     assert rows_of(read_manifest(str(path))) == rows
 
 

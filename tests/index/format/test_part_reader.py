@@ -15,6 +15,7 @@ from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
 from parquet_bloomwriter.index.format.columns import column_type
 from parquet_bloomwriter.index.format.part_reader import read_part
+from parquet_bloomwriter.index.log.entry import IndexFile
 from tests.index.support import INT32, INT64, Row, filled, hashes, part_table, write_part
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def written(
 
 
 def read(path: Path) -> Part:
-    return read_part(str(path), path.stat().st_size)
+    return read_part(str(path), IndexFile(path=path.name, size=path.stat().st_size))
 
 
 def filters_in(path: Path) -> list[bytes]:
@@ -151,7 +152,7 @@ def test_swapped_lengths_are_refused(tmp_path: Path) -> None:
 def test_another_size_than_was_written_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path)
     with pytest.raises(IndexProblem, match="bytes, and"):
-        read_part(str(path), path.stat().st_size + 1)
+        read_part(str(path), IndexFile(path=path.name, size=path.stat().st_size + 1))
 
 
 def test_cut_files_are_refused_even_if_their_size_was_written(tmp_path: Path) -> None:

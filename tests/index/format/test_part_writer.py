@@ -20,10 +20,19 @@ from parquet_bloomwriter.index.format.columns import column_type, leaf_of
 from parquet_bloomwriter.index.format.part_writer import PartRow, PartWriter, column_folder
 from parquet_bloomwriter.kernels.layout import I32, STRUCT
 from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.sbbf import encode_header
 from tests.support.binding import bare_leaf
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import PartInfo
+
+
+def with_header(bits: bytes) -> bytes:
+    """Return a filter with these bits."""
+    return encode_header(len(bits)) + bits
+
+
+FILTER = with_header(bytes(range(32)))
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -36,7 +45,12 @@ ROWS = st.lists(
         column_type=st.sampled_from(["{}", '{"path":["a"]}', "ü"]),
         num_values=INT64,
         ndv=INT64,
-        data=st.binary(max_size=300),
+        data=st.one_of(
+            st.just(b""),
+            st.integers(1, 9).flatmap(
+                lambda z: st.binary(min_size=32 * z, max_size=32 * z).map(with_header)
+            ),
+        ),
     ),
     max_size=60,
 )
@@ -54,7 +68,7 @@ PAGE_HEADER = StructSchema.of(
 )
 
 
-def row(number: int, data: bytes = b"filter") -> PartRow:
+def row(number: int, data: bytes = FILTER) -> PartRow:
     return PartRow(
         file_id=number,
         file=FileId(f"f{number}", 1, 2),
@@ -93,7 +107,7 @@ def test_what_is_appended_is_read(
     path = folder.parent / info.file.path
     assert (info.column, info.num_rows, info.file.size) == ("id", len(rows), path.stat().st_size)
     found = pq.read_table(path).to_pylist()
-    assert [tuple(one.values()) for one in found] == [
+    assert [tuple(one.values())[:-1] for one in found] == [
         (
             one.file.path,
             one.data,
@@ -149,7 +163,7 @@ def walk(data: bytes, metadata: pq.FileMetaData) -> list[bytes]:
 
 
 def test_many_small_filters_have_one_page_in_each_row_group(tmp_path: Path) -> None:
-    rows = [row(number, number.to_bytes(3, "big")) for number in range(150_000)]
+    rows = [row(number, with_header(number.to_bytes(32, "big"))) for number in range(150_000)]
     info = written(tmp_path / "v__=0", rows)
     assert info is not None
     path = tmp_path / info.file.path
@@ -159,8 +173,8 @@ def test_many_small_filters_have_one_page_in_each_row_group(tmp_path: Path) -> N
 
 
 def test_row_groups_are_of_bounded_size(tmp_path: Path) -> None:
-    sizes = [12 << 20, 3 << 20, 3 << 20, 20 << 20, 1]
-    rows = [row(number, bytes(size)) for number, size in enumerate(sizes)]
+    sizes = [12 << 20, 3 << 20, 3 << 20, 20 << 20, 32]
+    rows = [row(number, with_header(bytes(size))) for number, size in enumerate(sizes)]
     info = written(tmp_path / "v__=0", rows)
     assert info is not None
     path = tmp_path / info.file.path
@@ -176,7 +190,7 @@ def test_anyone_can_read_it(tmp_path: Path) -> None:
     found = pq.read_table(tmp_path / info.file.path)
     assert found.schema.names[:2] == ["fileName", "BFBinary"]
     assert found.schema == part_writer.schema()
-    assert not any(field.nullable for field in found.schema)
+    assert [field.name for field in found.schema if field.nullable] == ["BFChecks"]
 
 
 def test_names_are_those_of_an_index(tmp_path: Path) -> None:
@@ -274,4 +288,5 @@ def test_the_schema_is_what_the_head_of_the_module_says() -> None:
         "numBytes": pa.int32(),
         "numValues": pa.int64(),
         "ndv": pa.int64(),
+        "BFChecks": pa.binary(),
     }

@@ -7,6 +7,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -96,6 +97,13 @@ def test_a_part_of_an_entry_is_no_entry(one: Entry, data: st.DataObject) -> None
         from_json(whole[:length], path="x")
 
 
+def as_before(one: Entry) -> dict[str, Any]:
+    """Return an entry as older versions wrote it, without a checksum."""
+    found: dict[str, Any] = json.loads(to_json(one))
+    del found["crc"]
+    return found
+
+
 def changed(**values: object) -> bytes:
     column = IndexedColumn(
         name="id",
@@ -104,10 +112,10 @@ def changed(**values: object) -> bytes:
         global_filter=GlobalFilter(file=IndexFile(path="v__=0/g", size=1), fpp=0.1, ndv=3, stop=2),
         slices=SliceFile(file=IndexFile(path="v__=0/s", size=1), digest="00"),
     )
-    found = json.loads(to_json(entry(0, columns=(column,))))
+    found = as_before(entry(0, columns=(column,)))
     for name, value in values.items():
         *parents, last = name.split("__")
-        place = found
+        place: Any = found
         for parent in parents:
             place = place[int(parent) if parent.isdigit() else parent]
         place[last] = value
@@ -159,7 +167,7 @@ def test_a_missing_name_is_refused(name: str) -> None:
 
 
 def test_an_entry_of_an_older_version_names_no_attempt() -> None:
-    found = json.loads(to_json(entry(0, attempt="mine")))
+    found = as_before(entry(0, attempt="mine"))
     assert from_json(json.dumps(found).encode(), path="x").attempt == "mine"
     del found["attempt"]
     assert from_json(json.dumps(found).encode(), path="x") == entry(0, attempt="")
@@ -170,6 +178,25 @@ def test_an_entry_of_an_older_version_names_no_slices() -> None:
     assert from_json(json.dumps(found).encode(), path="x").columns[0].slices is not None
     del found["columns"][0]["slices"]
     assert from_json(json.dumps(found).encode(), path="x").columns[0].slices is None
+
+
+def test_no_flipped_bit_makes_another_entry() -> None:
+    """Nor an entry without checksums, though names that are not known are passed over."""
+    manifest = IndexFile(path="v__=0/m", size=1, crc=5)
+    one = entry(0, manifest=manifest, attempt="mine")
+    data = to_json(one)
+    for place in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[place // 8] ^= 1 << place % 8
+        try:
+            found = from_json(bytes(flipped), path="x")
+        except IndexProblem:
+            continue
+        assert found == one, (place, bytes(flipped))
+    without = json.loads(data)
+    del without["crc"]
+    with pytest.raises(IndexProblem, match="lost its checksum"):
+        from_json(json.dumps(without).encode(), path="x")
 
 
 def test_an_equal_entry_of_another_attempt_is_not_held(log: IndexLog) -> None:

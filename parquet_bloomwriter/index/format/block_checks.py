@@ -1,0 +1,329 @@
+"""Checksums of the bits of filters, so small that they add less than two percent to what is read.
+
+A lookup reads one block of 32 bytes of each filter, and of all filters of z blocks it is the same
+block. So one checksum covers the same few blocks of some filters that lie close together:
+
+    bundle      the n filters of one size, z blocks, in one row group of a part, in its order; a
+                filter of all values is a bundle of its own
+    run         m neighbouring blocks of a filter: one, or as many as it takes for a checksum of a
+                small bundle to cover 8 blocks, m = min(z, ceil(8 / n)). Run r begins at block
+                min(r m, z - m), so that the last one may overlap the run before it
+    group       16 neighbouring filters of a bundle; the last group has up to 31
+    checksum    4 bytes, for each run and each group
+
+    | run 0: group 0, group 1, ... | run 1: group 0, ... |   checksums of a bundle; those of the
+                                                             next larger size follow
+
+The checksum of a run r of the filters f of a group is
+
+    S = sum of XXH64(bytes of the run in f) (2 k + 1) P          k: ordinal of f in its group
+    ((S XOR xxh64(name) XOR (o + 1) P) P mod 2**64) >> 32        o: ordinal of the checksum
+
+with P = 0x9E3779B97F4A7C15, modulo 2**64. The name is that of the file without its folder; it has
+a random id and is given once. The ordinals count through all bundles of a row group, from 2**32
+times the ordinal of the row group. So zeros, and bits that belong into another place or another
+file, are noticed like any other change; a change goes unnoticed once in 2**32.
+"""
+
+# ruff: noqa: PTH119  paths are strings, as in the entries
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter import kernels
+from parquet_bloomwriter.hashing import xxh64
+from parquet_bloomwriter.kernels.layout import CHECK_BYTES, GROUP_WORDS, MAX_MEMBERS, MAX_SPAN
+from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
+from parquet_bloomwriter.sbbf.header import usual_header_length
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+_COVERED = MAX_SPAN
+"""Blocks that a checksum covers at least, if the filters have so many."""
+
+_MEMBERS = 16
+"""Filters of a group, except of the last one. A lookup that asks one filter of a group reads as
+many blocks; the more there are, the less is read by a lookup that asks all of them."""
+
+_P = np.uint64(0x9E3779B97F4A7C15)
+_FACTORS = (2 * np.arange(MAX_MEMBERS, dtype=np.uint64) + np.uint64(1)) * _P
+"""By the ordinal of a filter in its group."""
+
+_HALF = np.uint64(32)
+_ROW_GROUP_BITS = 32
+
+
+def seed_of(path: str) -> int:
+    """Return what the checksums of a file begin with, by its name."""
+    return xxh64(os.path.basename(path).encode(errors="surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bundle:
+    """The n filters of one size in one row group."""
+
+    rows: NDArray[np.int64]
+    """Their rows in the row group, ascending, shape (n,)."""
+
+    num_blocks: int
+    """Of each, z."""
+
+    first_check: int
+    """Checksums of the row group before those of this bundle."""
+
+    @property
+    def span(self) -> int:
+        """Blocks of a run, m."""
+        return min(self.num_blocks, -(-_COVERED // len(self.rows)))
+
+    @property
+    def num_runs(self) -> int:
+        """Runs of each filter."""
+        return -(-self.num_blocks // self.span)
+
+    @property
+    def num_groups(self) -> int:
+        """Groups of filters."""
+        return max(1, len(self.rows) // _MEMBERS)
+
+    @property
+    def num_checks(self) -> int:
+        """Checksums."""
+        return self.num_runs * self.num_groups
+
+
+def bundles_of(num_bytes: NDArray[np.int64]) -> list[Bundle]:
+    """Return the bundles of a row group, the smallest filters first.
+
+    Args:
+        num_bytes: Header and bitset of each filter; 0: there is none. Shape (rows,).
+
+    Raises:
+        ValueError: If some filter has no block, or a part of one.
+    """
+    found: list[Bundle] = []
+    first_check = 0
+    for length in sorted(set(num_bytes.tolist()) - {0}):
+        num_blocks, rest = divmod(length - usual_header_length(length), BYTES_PER_BLOCK)
+        if num_blocks < 1 or rest:
+            raise ValueError(f"no filter has {length} bytes")
+        rows = np.flatnonzero(num_bytes == length)
+        bundle = Bundle(rows=rows, num_blocks=num_blocks, first_check=first_check)
+        first_check += bundle.num_checks
+        found.append(bundle)
+    return found
+
+
+def checks_of(filters: Sequence[bytes], seed: int, row_group: int = 0) -> bytes:
+    """Return the checksums of the filters of a row group.
+
+    Args:
+        filters: Usual header and bitset of each; empty: there is none.
+        seed: Of the file.
+        row_group: Its ordinal.
+    """
+    lengths = np.array([len(one) for one in filters], np.int64)
+    found = []
+    for bundle in bundles_of(lengths):
+        header = usual_header_length(int(lengths[bundle.rows[0]]))
+        some = [np.frombuffer(filters[row], np.uint8, offset=header) for row in bundle.rows]
+        found.append(checks_of_bundle(bundle, some, seed, row_group))
+    return b"".join(found)
+
+
+def checks_of_bundle(
+    bundle: Bundle, bitsets: Sequence[NDArray[np.uint8]], seed: int, row_group: int = 0
+) -> bytes:
+    """Return the checksums of a bundle, of whose filters these are the bitsets."""
+    checks = np.empty((bundle.num_runs, bundle.num_groups), "<u4")
+    groups = CheckedGroups.of(bundle, starts=bundle.rows, checks=0, seed=seed, row_group=row_group)
+    for group, (first, size) in enumerate(zip(groups.first, groups.size, strict=True)):
+        bits = np.stack(bitsets[first : first + size]) if size > 1 else bitsets[first][np.newaxis]
+        sums = sums_of(run_hashes(bits, bundle.span), np.arange(size), np.zeros(1, np.int64))
+        ordinals = groups.ordinal[group] + bundle.num_groups * np.arange(bundle.num_runs)
+        checks[:, group] = check_values(sums[0], ordinals, groups.seed[group])
+    return checks.tobytes()
+
+
+def run_hashes(bits: NDArray[np.uint8], span: int) -> NDArray[np.uint64]:
+    """Return the hash of each run of k filters.
+
+    Args:
+        bits: The bitsets, shape (k, bytes).
+        span: Blocks of a run.
+
+    Returns:
+        Shape (k, runs).
+    """
+    width = span * BYTES_PER_BLOCK
+    count, num_bytes = bits.shape
+    whole = num_bytes // width
+    hashes = hashes_of(bits[:, : whole * width], width).reshape(count, whole)
+    if whole * width == num_bytes:
+        return hashes
+    last = hashes_of(bits[:, num_bytes - width :], width)
+    return np.concatenate([hashes, last.reshape(count, 1)], axis=1)
+
+
+def hashes_of(pieces: NDArray[np.uint8], width: int) -> NDArray[np.uint64]:
+    """Return the XXH64 of pieces of `width` bytes, one behind the other, in any shape."""
+    data = np.ascontiguousarray(pieces)
+    hashes = np.empty(data.size // width, np.uint64)
+    kernels.xxh64_fixed(data.data.cast("B"), width, 0, len(hashes), None, hashes)
+    return hashes
+
+
+def sums_of(
+    hashes: NDArray[np.uint64], slots: NDArray[np.int64], firsts: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """Return the sum S of each group.
+
+    Args:
+        hashes: Of the runs of all filters, shape (filters,) or (filters, runs).
+        slots: Ordinal of each filter in its group, shape (filters,).
+        firsts: Where each group begins among the filters, ascending, shape (groups,).
+
+    Returns:
+        Shape (groups,) or (groups, runs).
+    """
+    factors = _FACTORS[slots]
+    if hashes.ndim > 1:
+        factors = factors[:, np.newaxis]
+    sums: NDArray[np.uint64] = np.add.reduceat(hashes * factors, firsts, axis=0)
+    return sums
+
+
+def check_values(
+    sums: NDArray[np.uint64], ordinals: NDArray[np.int64], seeds: NDArray[np.uint64] | np.uint64
+) -> NDArray[np.uint32]:
+    """Return the checksums of sums; the shapes are those of the sums, or broadcast to them."""
+    salts = (ordinals.astype(np.uint64) + np.uint64(1)) * _P
+    return (((sums ^ seeds ^ salts) * _P) >> _HALF).astype(np.uint32)
+
+
+_FIRST, _SIZE, _BLOCKS, _SPAN, _CHECKS, _STRIDE, _ORDINAL, _SEED = range(1, 9)
+"""Words of a group, see `kernels.layout.GROUP_WORDS`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CheckedGroups:
+    """The g groups of one or several files, bundle by bundle, and their N filters, the members."""
+
+    starts: NDArray[np.int64]
+    """Where the bitset of each member begins, absolute, bytes, shape (N,)."""
+
+    part_of: NDArray[np.int64]
+    """Ordinal of the file of each group, shape (g,)."""
+
+    words: NDArray[np.int64]
+    """What `kernels.probe_groups` gets of each group, shape (g, `GROUP_WORDS`); the words of the
+    file, the hash, the answers and the state are zeros."""
+
+    @classmethod
+    def of(
+        cls, bundle: Bundle, *, starts: NDArray[np.int64], checks: int, seed: int, row_group: int
+    ) -> Self:
+        """Return the groups of a bundle.
+
+        Args:
+            bundle: The bundle.
+            starts: Where the bitset of each of its filters begins.
+            checks: Where the checksums of the row group begin, absolute, bytes.
+            seed: Of the file.
+            row_group: Its ordinal.
+        """
+        num = bundle.num_groups
+        at = bundle.first_check + np.arange(num)
+        words = np.zeros((num, GROUP_WORDS), np.int64)
+        words[:, _FIRST] = _MEMBERS * np.arange(num)
+        words[:, _SIZE] = _MEMBERS
+        words[-1, _SIZE] = len(bundle.rows) - _MEMBERS * (num - 1)
+        words[:, _BLOCKS], words[:, _SPAN] = bundle.num_blocks, bundle.span
+        words[:, _CHECKS] = checks + CHECK_BYTES * at
+        words[:, _STRIDE] = num
+        words[:, _ORDINAL] = (row_group << _ROW_GROUP_BITS) + at
+        words[:, _SEED] = seed - ((seed >> 63) << 64)
+        return cls(starts=starts, part_of=np.zeros(num, np.int64), words=words)
+
+    @classmethod
+    def joined(cls, groups: Sequence[CheckedGroups], files: Sequence[int]) -> Self:
+        """Return groups one behind the other; `files` has the ordinal of the file of each."""
+        if len(groups) == 1:
+            (one,) = groups
+            return cls(starts=one.starts, part_of=one.part_of + files[0], words=one.words)
+        words = np.concatenate([np.zeros((0, GROUP_WORDS), np.int64), *(g.words for g in groups)])
+        counts = [len(one.words) for one in groups]
+        sizes = np.array([len(one.starts) for one in groups], np.int64)
+        words[:, _FIRST] += np.repeat(np.cumsum(sizes) - sizes, counts)
+        return cls(
+            starts=np.concatenate([np.zeros(0, np.int64), *(one.starts for one in groups)]),
+            part_of=np.repeat(np.array(files, np.int64), counts),
+            words=words,
+        )
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """The first member of each group, shape (g,)."""
+        return self.words[:, _FIRST]
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        """Members of each group, shape (g,)."""
+        return self.words[:, _SIZE]
+
+    @property
+    def num_blocks(self) -> NDArray[np.int64]:
+        """Blocks of each member, z, shape (g,)."""
+        return self.words[:, _BLOCKS]
+
+    @property
+    def span(self) -> NDArray[np.int64]:
+        """Blocks of a run, m, shape (g,)."""
+        return self.words[:, _SPAN]
+
+    @property
+    def checks(self) -> NDArray[np.int64]:
+        """Where the checksum of run 0 is, absolute, bytes, shape (g,)."""
+        return self.words[:, _CHECKS]
+
+    @property
+    def stride(self) -> NDArray[np.int64]:
+        """Groups of the bundle: checksums of neighbouring runs are so many apart; shape (g,)."""
+        return self.words[:, _STRIDE]
+
+    @property
+    def ordinal(self) -> NDArray[np.int64]:
+        """Ordinal of the checksum of run 0, shape (g,)."""
+        return self.words[:, _ORDINAL]
+
+    @property
+    def seed(self) -> NDArray[np.uint64]:
+        """Seed of the file, shape (g,)."""
+        return self.words[:, _SEED].view(np.uint64)
+
+    @property
+    def num_bytes_held(self) -> int:
+        """Memory, bytes."""
+        return self.starts.nbytes + self.part_of.nbytes + self.words.nbytes
+
+    def members(self, which: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the members of some groups, group by group, and where each group begins there."""
+        sizes = self.size[which]
+        firsts = np.cumsum(sizes) - sizes
+        return np.repeat(self.first[which] - firsts, sizes) + np.arange(sizes.sum()), firsts
+
+    def holding(self, members: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the groups that some members belong to, ascending."""
+        if len(members) == len(self.starts):
+            return np.arange(len(self.words))
+        wanted = np.zeros(len(self.words), np.bool_)
+        wanted[np.searchsorted(self.first, members, side="right") - 1] = True
+        return np.flatnonzero(wanted)

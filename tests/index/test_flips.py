@@ -1,0 +1,165 @@
+"""Damage anywhere in an index: no file is excluded that holds the value, and no process dies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter import index
+from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.format import slice_file
+from parquet_bloomwriter.index.format.manifest import read_manifest
+from parquet_bloomwriter.kernels.layout import START
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.source import read_footer
+from parquet_bloomwriter.source.local import open_local
+from tests.index.flips import num_damages
+from tests.index.support import small_index
+from tests.support.delta_tables import append, make_table
+from tests.support.iceberg_tables import append as append_rows
+from tests.support.iceberg_tables import make_warehouse, rows_of_append
+from tests.support.workers import Crash, work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KINDS = ["plain", "plain, sliced", "delta", "delta, sliced", "iceberg", "iceberg, sliced"]
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Return what makes an index of a small table of a kind, and returns its folder."""
+
+    def of(kind: str) -> Path:
+        what, _, sliced = kind.partition(", ")
+        monkeypatch.setattr(slice_file, "MIN_FILTERS", 1 if sliced else 1 << 30)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        return {"plain": _plain, "delta": _delta, "iceberg": _iceberg}[what](tmp_path, monkeypatch)
+
+    return of
+
+
+def _plain(folder: Path, _: pytest.MonkeyPatch) -> Path:
+    table = folder / "table"
+    table.mkdir()
+    for number in range(3):
+        ids = range(1000 * number, 1000 * number + 40)
+        pq.write_table(pa.table({"id": ids}), table / f"f{number}.parquet")
+        if number == 1:
+            index.create(table, "id", name="ids")
+    # The filter of all values does not cover the last file.
+    index.refresh(table, name="ids", mode="quick")
+    return table / "_bloom_index" / "ids"
+
+
+def _delta(folder: Path, _: pytest.MonkeyPatch) -> Path:
+    table = make_table(folder / "table", num_files=2, rows=40)
+    index.create(table, "id", name="ids")
+    append(table, 2, rows=40)
+    index.refresh(table, name="ids", mode="quick")
+    return table / "_bloom_index" / "ids"
+
+
+def _iceberg(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    warehouse = make_warehouse(folder / "ground", monkeypatch)
+    table = warehouse.create("people")
+    for number in range(3):
+        append_rows(table, rows_of_append(number))
+    report = index.create(warehouse.url("people"), "id", name="ids")
+    return Path(report.folder)
+
+
+def _values_of(folder: Path) -> list[tuple[str, str]]:
+    """Return a predicate for each file of the table, and its name."""
+    found = []
+    for path in sorted(folder.parent.parent.rglob("*.parquet")):
+        values = pq.read_table(path, columns=["id"])["id"].to_pylist()
+        found.append((f"id = {values[7]}", path.name))
+    return found
+
+
+def _check(folder: Path, kind: str, step: int) -> dict[str, int]:
+    """Damage an index; return how many damages were noticed, of how many."""
+    values = _values_of(folder)
+    assert len(values) == 3
+    total = num_damages(folder, kind)
+    tasks = [{"path": f"{kind} {number}"} for number in range(step // 2, total, step)]
+    assert tasks
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    num_noticed = 0
+    for answer in work("tests.index.flips", tasks, str(folder), json.dumps(values)):
+        assert not isinstance(answer, Crash), answer
+        assert answer["wrong"] == [], answer
+        num_noticed += answer["noticed"]
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {"noticed": num_noticed, "of": len(tasks)}
+
+
+@pytest.mark.parametrize("kind", ["plain", "plain, sliced", "delta, sliced", "iceberg"])
+def test_no_damage_excludes_a_file_that_holds_the_value(
+    make: Callable[[str], Path], kind: str
+) -> None:
+    folder = make(kind)
+    for damage, step in (("bit", 1999), ("byte", 997), ("sector", 2)):
+        found = _check(folder, damage, step)
+        assert found["noticed"] > found["of"] // 4
+
+
+def test_no_codec_of_an_index_of_an_older_version_ends_the_process(tmp_path: Path) -> None:
+    """Such an index has no checksums; pyarrow ends the process at a codec that does not exist."""
+    folder = Path(small_index(tmp_path).folder)
+    path = min(folder.rglob("part-*"))
+    with open_local(str(path)) as source:
+        footer = read_footer(source)
+    column = [leaf.name for leaf in footer.leaves].index("BFBinary")
+    places = footer.start + footer.chunks.spans[:, column, ChunkField.CODEC, START]
+    tasks = [{"path": f"bit {8 * place + bit}"} for place in places.tolist() for bit in range(8)]
+    values = json.dumps([("id = 1", ""), ("id = 3", "")])
+    for answer in work("tests.index.flips", tasks, str(folder), values, str(path)):
+        assert not isinstance(answer, Crash), answer
+        assert answer["noticed"], answer
+
+
+def test_a_name_that_is_not_utf8_is_a_problem_of_the_manifest(tmp_path: Path) -> None:
+    made = small_index(tmp_path)
+    path = Path(made.paths()[0])
+    data, name = path.read_bytes(), b"day=1/part-10.parquet"
+    table = pq.read_table(path)
+    names = [one.as_py() for one in table["fileName"]]
+    pq.write_table(table, path, compression="none", use_dictionary=False, write_statistics=False)
+    data = path.read_bytes()
+    assert data.count(name) == 1
+    assert name.decode() in names
+    path.write_bytes(data.replace(name, b"\xff" + name[1:]))
+    with pytest.raises(IndexProblem, match="manifest of an index cannot be read"):
+        read_manifest(str(path))
+
+
+@pytest.mark.parametrize("which", ["part-*", "global-*"])
+def test_damage_is_not_copied_into_a_new_version(make: Callable[[str], Path], which: str) -> None:
+    """What an action would copy is checked before; the old version stays, and damage is named."""
+    folder = make("plain")
+    table = folder.parent.parent
+    path = next(folder.rglob(which))
+    data = path.read_bytes()
+    place = len(data) // 2 if which == "global-*" else data.index(b"\x1c\x1c\0\0\0") + 30
+    path.write_bytes(data[:place] + bytes([data[place] ^ 64]) + data[place + 1 :])
+    action = index.optimize if which == "part-*" else index.refresh
+    with pytest.raises(IndexProblem, match="not those that were written") as error:
+        action(table, name="ids")
+    assert error.value.path == str(path)
+    assert len(index.lookup(table, "id = 7").paths) >= 1
+    index.refresh(table, name="ids", mode="full")
+    index.optimize(table, name="ids")
+
+
+@pytest.mark.shares
+@pytest.mark.parametrize("damage", ["bit", "byte", "sector"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_flipped_bit_at_all(make: Callable[[str], Path], kind: str, damage: str) -> None:
+    _check(make(kind), damage, 1)
