@@ -150,7 +150,7 @@ def conformed_batches(
                     left = left.subset(row_group_ids=piece.row_groups)
             elif not table.is_open:
                 file = stack.enter_context(left.filesystem.open_input_file(left.path))
-            if condition is not None:  # statistics, by conditions that are unknown here
+            if condition is not None and survivors.compares_statistics:  # by unknown conditions
                 with suppress(pa.ArrowNotImplementedError):
                     left = left.subset(condition, schema=table.schema)
             for batch in _batches_of(table, left, file, schema.names, batch_size):

@@ -93,6 +93,8 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns;
             if there is no such version, or an argument has no meaning for a table.
         ColumnNotFound: If the filters, or the columns, name one that the table has not.
+        MalformedFile: If a file contradicts its schema in a column of the filters.
+        UnsupportedFile: If a column of the filters is encrypted, and no keys are given.
         UnsupportedTable: If a table has what cannot be returned as the table means it.
         TableProblem: If a table's metadata contradict themselves or its files.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
@@ -128,11 +130,13 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 
     def scan(survivors: Survivors) -> pa.Table:
         rows = table.dataset_of(survivors.fragments)
-        try:
-            return rows.to_table(projection, filter=survivors.condition, use_threads=use_threads)
-        except pa.ArrowNotImplementedError:  # statistics that pyarrow cannot compare
-            if survivors.condition is None:
-                raise
+        if survivors.compares_statistics:
+            asked = survivors.condition
+            try:
+                return rows.to_table(projection, filter=asked, use_threads=use_threads)
+            except pa.ArrowNotImplementedError:  # statistics that pyarrow cannot compare
+                if asked is None:
+                    raise
         _refuse_name(columns, filters)
         batches = stream(table, survivors, columns=projection, batch_size=BATCH_ROWS)
         return pa.Table.from_batches(batches, rows.scanner(projection).projected_schema)
@@ -188,6 +192,8 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns;
             if the batch size is not positive.
         ColumnNotFound: If the filters, or the columns, name one that the table has not.
+        MalformedFile: If a file contradicts its schema in a column of the filters.
+        UnsupportedFile: If a column of the filters is encrypted, and no keys are given.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
     from parquet_bloomwriter.scan.stream import stream
@@ -267,6 +273,9 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
     Raises:
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns.
         ColumnNotFound: If the filters name a column that the table has not.
+        MalformedFile: If filters are given, and a file contradicts its schema.
+        UnsupportedFile: If pyarrow cannot compare the statistics of a column of the filters; if the
+            column is encrypted, and no keys are given.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
     from parquet_bloomwriter.scan.stream import extension_column
@@ -283,7 +292,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         refused = {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
         refuse_arguments(logical, refused)
         table = fragments_of(logical, Constant(value=True) if filters is None else filters)
-    survivors = find_survivors(table, filters, hash_kind=hash_kind)
+    survivors = find_survivors(table, filters, hash_kind=hash_kind, streams=False)
     pruned = table.dataset_of(survivors.fragments)
     if survivors.condition is None or not filter_rows:
         return pruned
