@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, UnsupportedFile
 from parquet_bloomwriter.predicate.arrow_columns import column_at
 from parquet_bloomwriter.predicate.arrow_in import Call, Field, take_apart
 from parquet_bloomwriter.scan.snapshots import is_local, open_file
@@ -54,9 +54,13 @@ def stream(
 
     Yields:
         Batches that are not empty.
+
+    Raises:
+        UnsupportedFile: If the name of a column is not UTF-8.
     """
     import pyarrow.dataset as ds
 
+    _check_names(table.schema)
     schema = _needed(table.schema, columns, survivors.condition)
     scanner = ds.Scanner.from_batches(
         conformed_batches(table, survivors, schema, batch_size=batch_size),
@@ -68,6 +72,23 @@ def stream(
         use_threads=False,
     )
     yield from (batch for batch in scanner.to_batches() if batch.num_rows)
+
+
+def _check_names(schema: pa.Schema) -> None:
+    """Refuse a table with a name that is not UTF-8: batches are put together by names.
+
+    Raises:
+        UnsupportedFile: If the table has such a name.
+    """
+    try:
+        _ = schema.names
+    except UnicodeDecodeError:
+        problem = UnsupportedFile(
+            "the name of a column is not UTF-8, so rows cannot be read batch by batch",
+            remedy="Use read_table.",
+        )
+        problem.outcome = ""
+        raise problem from None
 
 
 def _needed(
