@@ -13,8 +13,8 @@ process ends. It throws if a column chunk
 The first two contradict the schema. A short minimum or maximum does so, too, unless it is empty or
 of a FIXED_LEN_BYTE_ARRAY: parquet-rs shortens those to 64 bytes, which is valid.
 
-Source: parquet.thrift, ColumnMetaData, Statistics, SizeStatistics, ColumnCryptoMetaData; metadata.cc,
-size_statistics.cc and statistics.cc of Arrow C++ 26.
+Source: parquet.thrift, ColumnMetaData, Statistics, SizeStatistics, ColumnCryptoMetaData; Arrow C++
+26, metadata.cc, size_statistics.cc and statistics.cc.
 """
 
 from __future__ import annotations
@@ -184,13 +184,13 @@ def _checks(
     is_short = is_set[..., _BOUNDS] & (lengths < widths[:, None])
     may_be_short = (types == PhysicalType.FIXED_LEN_BYTE_ARRAY)[:, None] | (lengths == 0)
     yield (
-        (is_short & ~may_be_short).any(axis=-1),
+        np.any(is_short & ~may_be_short, axis=-1),
         Consequence.REFUSE,
         "its statistics have a minimum or maximum that is shorter than its values",
     )
     yield is_set[..., _Field.COLUMN_KEY], Consequence.NEED_KEYS, "the column is encrypted"
     yield (
-        is_short.any(axis=-1),
+        np.any(is_short, axis=-1),
         Consequence.SKIP_STATISTICS,
         "its statistics have a shortened minimum or maximum",
     )

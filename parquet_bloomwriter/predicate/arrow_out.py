@@ -101,8 +101,8 @@ def _of_arrow(given: pc.Expression, tree: Expression, schema: pa.Schema) -> pc.E
 def _of_filters(filters: Sequence[Any], schema: pa.Schema) -> pc.Expression:
     """Make the disjunction of the conjunctions in pyarrow's lists."""
     every = conjunctions(filters)
-    for some in (every, *every):
-        check_number(len(some))
+    for number in (len(every), *map(len, every)):
+        check_number(number)
     alternatives = [
         joined([_of_predicate(one, schema) for one in conjunction], by_and=True)
         for conjunction in every

@@ -177,9 +177,7 @@ def _probe(  # noqa: PLR0913  what both callers know
     )
     states = FileStates.of(fragments)
     probed = _probed(table, fragments, bindings)
-    compares = condition is None or _may_compare_statistics(
-        table, probed, tree, streams=streams
-    )
+    compares = condition is None or _may_compare_statistics(table, probed, tree, streams=streams)
     found = [None if one.error or one.known is None or not probes else one for one in probed]
     pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
     cut = [piece.fragment for piece in pieces if piece.row_groups is not None]

@@ -77,6 +77,8 @@ class LeafReader:
         Raises:
             OSError: If reading fails.
         """
+        if self._footer.is_crowded:
+            return None
         return find_dictionary(self._source, self._footer, self._leaf, row_group)
 
     def batches(self, row_group: int, *, max_rows: int | None = None) -> Iterator[pa.Array]:
@@ -97,6 +99,10 @@ class LeafReader:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        if self._footer.is_crowded:
+            raise OSError(
+                "the column chunks of the file overlap, and claim several times its bytes"
+            )
         codec = int(self._chunk(row_group)[ChunkField.CODEC])
         if codec not in CODECS:  # Some versions of pyarrow take an unknown one for none.
             raise NotDecodable(f"compression codec {codec} is not known")

@@ -130,13 +130,9 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 
     def scan(survivors: Survivors) -> pa.Table:
         rows = table.dataset_of(survivors.fragments)
-        if survivors.compares_statistics:
-            asked = survivors.condition
-            try:
-                return rows.to_table(projection, filter=asked, use_threads=use_threads)
-            except pa.ArrowNotImplementedError:  # statistics that pyarrow cannot compare
-                if asked is None:
-                    raise
+        found = _scanned(rows, projection, survivors, use_threads=use_threads)
+        if found is not None:
+            return found
         _refuse_name(columns, filters)
         batches = stream(table, survivors, columns=projection, batch_size=BATCH_ROWS)
         return pa.Table.from_batches(batches, rows.scanner(projection).projected_schema)
@@ -304,6 +300,26 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
             remedy="Use read_table or iter_batches; or filter_rows=False, and filter the rows.",
         )
     return pruned.filter(survivors.condition)
+
+
+def _scanned(
+    rows: ds.FileSystemDataset,
+    projection: Projection | None,
+    survivors: Survivors,
+    *,
+    use_threads: bool,
+) -> pa.Table | None:
+    """Return the rows asked for; None if pyarrow must not compare statistics, or cannot."""
+    import pyarrow as pa
+
+    if not survivors.compares_statistics:
+        return None
+    try:
+        return rows.to_table(projection, filter=survivors.condition, use_threads=use_threads)
+    except pa.ArrowNotImplementedError:
+        if survivors.condition is None:
+            raise
+        return None
 
 
 def _rows_of_table(  # noqa: PLR0913  what the verbs have in common

@@ -32,7 +32,11 @@ def test_what_pyarrow_hangs_on_is_refused(tmp_path: Path) -> None:
 
 def test_a_filter_on_an_encrypted_column_needs_its_keys() -> None:
     data = encrypted()
-    for read in (read_table, dataset, lambda *args, **options: list(iter_batches(*args, **options))):
+    for read in (
+        read_table,
+        dataset,
+        lambda *args, **options: list(iter_batches(*args, **options)),
+    ):
         with pytest.raises(UnsupportedFile, match="column email: the column is encrypted"):
             read(data, filters="email = 'a'")
     assert read_table(data, filters="id = 5", columns=["id"]).num_rows == 1
@@ -51,5 +55,5 @@ def test_rows_are_found_where_the_statistics_of_long_values_are_shortened(tmp_pa
     (batch,) = iter_batches(path, filters=filters)
     assert batch["id"].to_pylist() == [7]
     assert dataset(path, filters="id = 7").to_table().num_rows == 1
-    with pytest.raises(UnsupportedFile, match="a shortened minimum or maximum. Use read_table"):
+    with pytest.raises(UnsupportedFile, match="a shortened minimum or maximum"):
         dataset(path, filters=filters)

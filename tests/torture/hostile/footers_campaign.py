@@ -59,9 +59,9 @@ byte that the plan keeps. When it is stripped, it must equal the stripped old fi
 replaced filters had to stay, the footers are compared instead). For one try of four, Thrift's own
 classes must find the same footer, except for filters and moved positions. For one try of twenty,
 pyarrow and DuckDB must read the same rows as before, and an independent check must find every value
-that pyarrow reads in its filter. For one try of twenty-five, `read_table`, `iter_batches` and `dataset`
-are called with a condition, which must neither crash nor hang, even if pyarrow does so by itself.
-Where DuckDB or pyarrow alone crash or hang on the old file, the other tries show nothing.
+that pyarrow reads in its filter. For one try of twenty-five, `read_table`, `iter_batches` and
+`dataset` are called with a condition; they must neither crash nor hang, even if pyarrow does so by
+itself. Where DuckDB or pyarrow alone crashes or hangs on the old file, the try shows nothing.
 """
     _tries: Verbs | SecondReaders | None = None
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import resource
 import signal
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -33,7 +32,11 @@ from tests.torture.hostile.limits import in_memory
 from tests.torture.hostile.verbs import choice_of, faults_of, is_foreign
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.torture.hostile.footers import Mutant
+
+    Condition: TypeAlias = list[tuple[str, str, object]]
 
 _SECONDS = 20
 """Of the clock, because pyarrow hangs without computing; a try takes milliseconds."""
@@ -162,8 +165,6 @@ def _read_dataset(data: bytes, condition: Condition | None) -> None:
     pb.dataset(data, filters=condition).to_table()
     pb.dataset(data, filters=condition, filter_rows=False).to_table(filter=rows)
 
-
-Condition: TypeAlias = "list[tuple[str, str, object]]"
 
 _OURS: dict[str, Callable[[bytes, Condition | None], object]] = {
     "read_table": lambda data, condition: pb.read_table(data, filters=condition),
