@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.arrow_columns import Column
     from parquet_bloomwriter.predicate.expression import Operator, Value
 
-MOST_CONDITIONS = 2_000
+_MOST_CONDITIONS = 2_000
 """Conditions joined by AND, or by OR, and calls in each other. pyarrow recurses over them: some
 thousands more overflow its stack, and end the process."""
 
@@ -173,18 +173,19 @@ def joined(conditions: Sequence[pc.Expression], *, by_and: bool) -> pc.Expressio
     return functools.reduce(join, open_) if open_ else neutral
 
 
-def check_number(number: int) -> None:
+def check_number(number: int, what: str = "conditions") -> None:
     """Refuse conditions that would overflow pyarrow's stack.
 
     Args:
-        number: Conditions that are joined, or calls in each other.
+        number: Of what is joined, or lies in each other.
+        what: Its name, for the message.
 
     Raises:
         InvalidArgument: If there are too many.
     """
-    if number > MOST_CONDITIONS:
+    if number > _MOST_CONDITIONS:
         raise InvalidArgument(
-            f"{number:,} conditions, or calls in each other, are more than pyarrow can evaluate",
+            f"{number:,} {what} are more than pyarrow can evaluate",
             remedy="Use IN or NOT IN for many values of one column.",
         )
 

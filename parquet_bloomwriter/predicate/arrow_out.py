@@ -91,7 +91,7 @@ def _of_arrow(given: pc.Expression, tree: Expression, schema: pa.Schema) -> pc.E
     Raises:
         InvalidArgument: If the expression is nested more deeply than pyarrow can evaluate.
     """
-    check_number(nesting_of(given))
+    check_number(nesting_of(given), "calls in each other")
     try:
         return _true_for(tree, _Columns(schema, is_sql=False), is_negated=False)
     except (InvalidArgument, RecursionError):

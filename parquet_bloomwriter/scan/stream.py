@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
-    from parquet_bloomwriter.predicate.arrow_in import Node
     from parquet_bloomwriter.scan.survivors import Survivors
     from parquet_bloomwriter.scan.table import Projection, TableFiles
 
@@ -101,11 +100,11 @@ def _needed(
         return schema
     names = [] if isinstance(columns, Mapping) else list(columns)
     expressions = list(columns.values()) if isinstance(columns, Mapping) else []
-    try:
-        for expression in expressions if condition is None else [*expressions, condition]:
-            names += _columns_in(take_apart(expression))
-    except (*_NOT_TAKEN_APART, pa.ArrowException):
-        return schema
+    for expression in expressions if condition is None else [*expressions, condition]:
+        found = columns_in(expression)
+        if found is None:
+            return schema
+        names += found
     fields = [field for field in schema if any(_leads_to(field.name, name) for name in names)]
     return pa.schema(fields, schema.metadata)
 
@@ -117,23 +116,29 @@ def extension_column(schema: pa.Schema, condition: pc.Expression) -> str | None:
     """
     import pyarrow as pa
 
-    try:
-        for name in _columns_in(take_apart(condition)):
+    with suppress(InvalidArgument):
+        for name in columns_in(condition) or ():
             if isinstance(column_at(schema, name).type, pa.BaseExtensionType):
                 return name
-    except (*_NOT_TAKEN_APART, InvalidArgument, pa.ArrowException):
-        pass
     return None
 
 
-def _columns_in(node: Node) -> Iterator[str]:
-    waiting = [node]
+def columns_in(expression: pc.Expression) -> list[str] | None:
+    """Return the dotted paths of the columns in a pyarrow expression; None if that is not known."""
+    import pyarrow as pa
+
+    try:
+        waiting = [take_apart(expression)]
+    except (*_NOT_TAKEN_APART, pa.ArrowException):
+        return None
+    found = []
     while waiting:
         one = waiting.pop()
         if isinstance(one, Field):
-            yield one.path
+            found.append(one.path)
         elif isinstance(one, Call):
             waiting.extend(one.arguments)
+    return found
 
 
 def _leads_to(column: str, name: str) -> bool:

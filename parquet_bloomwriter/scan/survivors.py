@@ -22,7 +22,7 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.metadata.contradictions import Consequence
-from parquet_bloomwriter.predicate import columns_of, parse
+from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.predicate.expression import (
     And,
@@ -35,9 +35,9 @@ from parquet_bloomwriter.predicate.expression import (
 )
 from parquet_bloomwriter.probing.files import Given, probe_locations
 from parquet_bloomwriter.probing.report import FileProbe
-from parquet_bloomwriter.scan.needed_columns import is_opaque
 from parquet_bloomwriter.scan.safe_pushdown import TableBindings, without_statistics
 from parquet_bloomwriter.scan.snapshots import FileStates, is_local, without_footer
+from parquet_bloomwriter.scan.stream import columns_in
 from parquet_bloomwriter.source import Location
 from parquet_bloomwriter.source.filesystems import locate
 
@@ -177,7 +177,9 @@ def _probe(  # noqa: PLR0913  what both callers know
     )
     states = FileStates.of(fragments)
     probed = _probed(table, fragments, bindings)
-    compares = condition is None or _may_compare_statistics(table, probed, tree, streams=streams)
+    compares = condition is None or _may_compare_statistics(
+        table, probed, condition, streams=streams
+    )
     found = [None if one.error or one.known is None or not probes else one for one in probed]
     pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
     cut = [piece.fragment for piece in pieces if piece.row_groups is not None]
@@ -190,14 +192,13 @@ def _probe(  # noqa: PLR0913  what both callers know
 
 
 def _may_compare_statistics(
-    table: TableFiles, probed: Iterable[FileProbe], tree: Expression, *, streams: bool
+    table: TableFiles, probed: Iterable[FileProbe], condition: pc.Expression, *, streams: bool
 ) -> bool:
     """Return whether pyarrow may compare the statistics of the columns in a condition.
 
     Raises:
         MalformedFile, UnsupportedFile: As `find_survivors`.
     """
-    asked = None if is_opaque(tree) else columns_of(tree)
     answer = True
     for one in probed:
         if isinstance(one.error, MalformedFile):
@@ -207,16 +208,21 @@ def _may_compare_statistics(
         if one.known is None or not one.surviving:
             continue
         for ordinal, found in one.known.contradictions().items():
-            name = one.known.leaves[ordinal].name
-            is_asked = asked is None or any(f"{name}.".startswith(f"{of}.") for of in asked)
-            is_refused = found.consequence is Consequence.REFUSE
             if found.consequence is Consequence.NEED_KEYS and table.has_keys:
                 continue
+            name = one.known.leaves[ordinal].name
+            is_asked = _is_asked(name, condition)
             if is_asked and streams and found.consequence is Consequence.SKIP_STATISTICS:
                 answer = False
-            elif is_asked or (is_refused and not streams):
+            elif is_asked or (found.consequence is Consequence.REFUSE and not streams):
                 raise _refused(one, found, name)
     return answer
+
+
+def _is_asked(name: str, condition: pc.Expression) -> bool:
+    """Whether a leaf may be in a condition, by itself or as a part of a group."""
+    asked = columns_in(condition)
+    return asked is None or any(f"{name}.".startswith(f"{one}.") for one in asked)
 
 
 _REMEDIES = {

@@ -40,6 +40,7 @@ def test_a_filter_on_an_encrypted_column_needs_its_keys() -> None:
         with pytest.raises(UnsupportedFile, match="column email: the column is encrypted"):
             read(data, filters="email = 'a'")
     assert read_table(data, filters="id = 5", columns=["id"]).num_rows == 1
+    assert read_table(data, filters="city LIKE 'B%'", columns=["id"]).num_rows == 334
 
 
 def test_rows_are_found_where_the_statistics_of_long_values_are_shortened(tmp_path: Path) -> None:
