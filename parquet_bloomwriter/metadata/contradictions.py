@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
-from parquet_bloomwriter.kernels.layout import BINARY, I32, I64, LIST, START, STRUCT
+from parquet_bloomwriter.kernels.layout import BINARY, I32, I64, LIST, STRUCT
+from parquet_bloomwriter.metadata.footer import Structs
 from parquet_bloomwriter.metadata.schema import PhysicalType, Repetition
 
 if TYPE_CHECKING:
@@ -141,10 +142,11 @@ def find_contradictions(
     table = scan(data, _CHUNKS, origin=start)
     is_chunk = table.kinds == _CHUNKS.names.index("ColumnChunk")
     shape = (int(is_chunk.sum()) // max(len(leaves), 1), len(leaves), _CHUNKS.width)
-    numbers = table.values[is_chunk].reshape(shape)
-    is_set = table.spans[is_chunk, :, START].reshape(shape) >= 0
+    chunks = Structs(
+        table.values[is_chunk].reshape(shape), table.spans[is_chunk].reshape(*shape, 3)
+    )
     found: dict[int, Contradiction] = {}
-    for flags, consequence, problem in _checks(numbers, is_set, leaves):
+    for flags, consequence, problem in _checks(chunks, leaves):
         for ordinal in np.flatnonzero(flags.any(axis=0)).tolist():
             row_group = int(flags[:, ordinal].argmax())
             found.setdefault(
@@ -154,14 +156,12 @@ def find_contradictions(
     return found
 
 
-def _checks(
-    numbers: NDArray[np.int64], is_set: Flags, leaves: Sequence[Leaf]
-) -> Iterator[tuple[Flags, Consequence, str]]:
+def _checks(chunks: Structs, leaves: Sequence[Leaf]) -> Iterator[tuple[Flags, Consequence, str]]:
     """Yield which of the (r, c) column chunks have a problem; the gravest problem first."""
     types = np.array([leaf.physical_type for leaf in leaves], np.int64)
     widths = np.array([_width(leaf) for leaf in leaves], np.int64)
     yield (
-        is_set[..., _Field.TYPE] & (numbers[..., _Field.TYPE] != types),
+        chunks.has(_Field.TYPE) & (chunks.value(_Field.TYPE) != types),
         Consequence.REFUSE,
         "its metadata name another physical type than the schema",
     )
@@ -169,31 +169,33 @@ def _checks(
         (_Field.DEFINITION_LEVELS, _levels(leaves, Repetition.OPTIONAL, Repetition.REPEATED)),
         (_Field.REPETITION_LEVELS, _levels(leaves, Repetition.REPEATED)),
     ):
-        sizes = numbers[..., field]
+        sizes = chunks.value(field)
         yield (
-            is_set[..., field] & (sizes != 0) & (sizes != levels + 1),
+            (sizes > 0) & (sizes != levels + 1),
             Consequence.REFUSE,
             "its size statistics have another number of levels than the schema",
         )
     yield (
-        is_set[..., _Field.BYTE_ARRAY_BYTES] & (types != PhysicalType.BYTE_ARRAY),
+        chunks.has(_Field.BYTE_ARRAY_BYTES) & (types != PhysicalType.BYTE_ARRAY),
         Consequence.REFUSE,
         "its size statistics count bytes of BYTE_ARRAY, which is not its type",
     )
-    lengths = numbers[..., _BOUNDS]
-    is_short = is_set[..., _BOUNDS] & (lengths < widths[:, None])
-    may_be_short = (types == PhysicalType.FIXED_LEN_BYTE_ARRAY)[:, None] | (lengths == 0)
+    may_be_shortened = types == PhysicalType.FIXED_LEN_BYTE_ARRAY
+    is_short = np.zeros(chunks.values.shape[:2], np.bool_)
+    is_cut = is_short.copy()
+    for field in _BOUNDS:
+        lengths = chunks.value(field)
+        shorter = (lengths >= 0) & (lengths < widths)
+        is_short |= shorter
+        is_cut |= shorter & (lengths > 0) & ~may_be_shortened
     yield (
-        np.any(is_short & ~may_be_short, axis=-1),
+        is_cut,
         Consequence.REFUSE,
         "its statistics have a minimum or maximum that is shorter than its values",
     )
-    yield is_set[..., _Field.COLUMN_KEY], Consequence.NEED_KEYS, "the column is encrypted"
-    yield (
-        np.any(is_short, axis=-1),
-        Consequence.SKIP_STATISTICS,
-        "its statistics have a shortened minimum or maximum",
-    )
+    yield chunks.has(_Field.COLUMN_KEY), Consequence.NEED_KEYS, "the column is encrypted"
+    problem = "its statistics have a shortened minimum or maximum"
+    yield is_short, Consequence.SKIP_STATISTICS, problem
 
 
 def _width(leaf: Leaf) -> int:
