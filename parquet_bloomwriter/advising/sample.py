@@ -15,6 +15,7 @@ from parquet_bloomwriter.advising.column_profile import SKETCH_HASHES, RowGroupS
 from parquet_bloomwriter.hashing import hash_array
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.predicate.bound import Order
+from parquet_bloomwriter.values.pages import is_bomb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,13 +98,13 @@ def _first_entries(
 ) -> tuple[list[pa.Array], int] | None:
     """Read the first entries of the dictionary page; return them, and the number of all entries.
 
-    None if it is not certain that there is a page with all values, or if the page is not what its
-    header says.
+    None if it is not certain that there is a page with all values, if the page is not what its
+    header says, or if it unpacks to too many bytes; then reading the first values says so.
     """
     import pyarrow as pa
 
     dictionary = reader.dictionary(row_group)
-    if dictionary is None:
+    if dictionary is None or is_bomb(dictionary.stop - dictionary.start, dictionary.num_bytes):
         return None
     try:
         arrays, _ = _first_arrays(dictionary.batches(max_rows=most), most)

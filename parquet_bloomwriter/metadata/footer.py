@@ -17,6 +17,7 @@ Source: the Parquet format's README, "File format"; "Parquet Modular Encryption"
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -45,6 +46,10 @@ MAGIC = b"PAR1"
 MAGIC_ENCRYPTED = b"PARE"
 TAIL_BYTES = 8
 """Footer length and magic."""
+
+_MOST_SHARED = 4
+"""Times that a byte of a file may belong to a column chunk, on average. It belongs to one; writers
+that are known share no bytes."""
 
 _MIN_FILE_BYTES = len(MAGIC) + TAIL_BYTES
 _MAX_FOOTER_BYTES = 1 << 31
@@ -128,6 +133,9 @@ class Footer:
     chunks: Structs
     """Column chunks with their ColumnMetaData, shape (r, c, slots), by `ChunkField`."""
 
+    _crowded: list[bool] = dataclasses.field(default_factory=list, repr=False)
+    """What `is_crowded` returned, if it was asked before."""
+
     @property
     def leaves(self) -> tuple[Leaf, ...]:
         """The c leaf columns, in order."""
@@ -173,6 +181,20 @@ class Footer:
         none = np.int64(2**63 - 1)
         starts = np.where(offsets > 0, offsets, none).min(axis=-1, initial=none)
         return np.where(starts == none, 0, starts)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether column chunks claim several times the bytes of the file.
+
+        Many chunks then share their bytes. Reading each of them would take time that has nothing to
+        do with the size of the file.
+        """
+        if not self._crowded:
+            sizes = self.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
+            claimed = np.clip(sizes, 0, np.maximum(self.start - self.chunk_starts(), 0))
+            most = _MOST_SHARED * self.start
+            self._crowded.append(float(claimed.sum(dtype=np.float64)) > most)
+        return self._crowded[0]
 
     def edges(self) -> NDArray[np.int64] | None:
         """Return where column chunks, page indexes, filters and the footer begin, ascending.

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.arrow_columns import Column
     from parquet_bloomwriter.predicate.expression import Operator, Value
 
+_MOST_CONDITIONS = 2_000
+"""Conditions joined by AND, or by OR, and calls in each other. pyarrow recurses over them: some
+thousands more overflow its stack, and end the process."""
+
 _BETWEEN: dict[Operator, Operator] = {"<": "<=", "<=": "<=", ">": ">", ">=": ">"}
 """The operator for the floor of a literal that is not a value of the column's type."""
 
@@ -181,15 +185,36 @@ def joined(conditions: Sequence[pc.Expression], *, by_and: bool) -> pc.Expressio
     """Join conditions by AND, or by OR; constants decide the result, or are left out.
 
     Without this, pyarrow's `count_rows` counts all rows if it finds that a filter is false.
+
+    Raises:
+        InvalidArgument: If there are more than pyarrow can evaluate.
     """
     import pyarrow.compute as pc
 
+    check_number(len(conditions))
     decisive, neutral = pc.scalar(not by_and), pc.scalar(by_and)
     if any(one.equals(decisive) for one in conditions):
         return decisive
     open_ = [one for one in conditions if not one.equals(neutral)]
     join = operator.and_ if by_and else operator.or_
     return functools.reduce(join, open_) if open_ else neutral
+
+
+def check_number(number: int, what: str = "conditions") -> None:
+    """Refuse conditions that would overflow pyarrow's stack.
+
+    Args:
+        number: Of what is joined, or lies in each other.
+        what: Its name, for the message.
+
+    Raises:
+        InvalidArgument: If there are too many.
+    """
+    if number > _MOST_CONDITIONS:
+        raise InvalidArgument(
+            f"{number:,} {what} are more than pyarrow can evaluate",
+            remedy="Use IN or NOT IN for many values of one column.",
+        )
 
 
 def compare_as_pyarrow(column: Column, operator_: str, value: object) -> pc.Expression:
@@ -214,13 +239,10 @@ def compare_as_pyarrow(column: Column, operator_: str, value: object) -> pc.Expr
 
 def _membership(column: Column, values: pa.Array, *, is_negated: bool) -> pc.Expression:
     """Compare with each value, as pyarrow's `is_in` misreads statistics where types differ."""
-    import pyarrow.compute as pc
-
     if values.type == column.type or not len(values):
         condition = column.field.isin(values)
         return ~condition if is_negated else condition
-    known = [column.field == value for value in values.drop_null()]
-    is_known = functools.reduce(operator.or_, known, pc.scalar(value=False))
+    is_known = joined([column.field == value for value in values.drop_null()], by_and=False)
     has_null = values.null_count > 0
     if is_negated:
         differs = ~is_known & column.field.is_valid()

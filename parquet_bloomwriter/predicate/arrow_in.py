@@ -39,6 +39,7 @@ from parquet_bloomwriter.predicate.expression import (
     Operator,
     Or,
     UnknownKind,
+    is_deep,
 )
 from parquet_bloomwriter.predicate.literals.python_values import plain_value, plain_values
 
@@ -94,6 +95,20 @@ def take_apart(expression: object) -> Node:
     if batch.num_rows != 1:
         raise ValueError("there is not one row of literals")
     return _tree(iter(pairs), [batch.column(index)[0] for index in range(batch.num_columns)])
+
+
+def nesting_of(expression: object) -> int:
+    """Return how many calls of a pyarrow expression lie in each other; 0 if that is not known."""
+    import pyarrow as pa
+
+    try:
+        root = take_apart(expression)
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, pa.ArrowException):
+        return 0
+    depth, level = 0, [root]
+    while level := [part for one in level if isinstance(one, Call) for part in one.arguments]:
+        depth += 1
+    return depth
 
 
 def _tree(pairs: Iterator[Pair], scalars: list[pa.Scalar]) -> Node:
@@ -193,7 +208,8 @@ def from_arrow(expression: object) -> Expression:
     import pyarrow as pa
 
     try:
-        return _condition(take_apart(expression), is_negated=False)
+        tree = _condition(take_apart(expression), is_negated=False)
+        return Opaque(str(expression)) if is_deep(tree) else tree
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         return Opaque(str(expression))
     except pa.ArrowException:

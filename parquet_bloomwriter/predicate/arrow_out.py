@@ -25,12 +25,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.predicate.arrow_columns import Column, column_at
 from parquet_bloomwriter.predicate.arrow_comparison import (
+    check_number,
     compare,
     compare_as_pyarrow,
     compare_with_any,
     joined,
     not_evaluated,
 )
+from parquet_bloomwriter.predicate.arrow_in import nesting_of
 from parquet_bloomwriter.predicate.dnf import conjunctions, of_predicate
 from parquet_bloomwriter.predicate.expression import (
     And,
@@ -59,10 +61,6 @@ if TYPE_CHECKING:
 _MANY_CONDITIONS = 100
 """Alternatives from which `column = value` become one IN."""
 
-_MOST_CONDITIONS = 2_000
-"""Conditions joined by AND, or by OR. pyarrow recurses over them: some thousands more overflow its
-stack, and end the process."""
-
 
 def to_arrow(filters: object, schema: pa.Schema) -> pc.Expression:
     """Return the pyarrow expression that is true for the rows that a predicate selects.
@@ -88,7 +86,12 @@ def to_arrow(filters: object, schema: pa.Schema) -> pc.Expression:
 
 
 def _of_arrow(given: pc.Expression, tree: Expression, schema: pa.Schema) -> pc.Expression:
-    """Make the expression anew, with exact literals; return it as given if that is impossible."""
+    """Make the expression anew, with exact literals; return it as given if that is impossible.
+
+    Raises:
+        InvalidArgument: If the expression is nested more deeply than pyarrow can evaluate.
+    """
+    check_number(nesting_of(given), "calls in each other")
     try:
         return _true_for(tree, _Columns(schema, is_sql=False), is_negated=False)
     except (InvalidArgument, RecursionError):
@@ -97,9 +100,12 @@ def _of_arrow(given: pc.Expression, tree: Expression, schema: pa.Schema) -> pc.E
 
 def _of_filters(filters: Sequence[Any], schema: pa.Schema) -> pc.Expression:
     """Make the disjunction of the conjunctions in pyarrow's lists."""
+    every = conjunctions(filters)
+    for number in (len(every), *map(len, every)):
+        check_number(number)
     alternatives = [
         joined([_of_predicate(one, schema) for one in conjunction], by_and=True)
-        for conjunction in conjunctions(filters)
+        for conjunction in every
     ]
     return joined(alternatives, by_and=False)
 
@@ -183,11 +189,7 @@ def _true_for_column(
 
 
 def _joined(operands: Sequence[Expression], true_for: _TrueFor, *, by_and: bool) -> pc.Expression:
-    if len(operands) > _MOST_CONDITIONS:
-        raise InvalidArgument(
-            f"{len(operands):,} conditions are more than pyarrow can evaluate",
-            remedy="Use IN or NOT IN for many values of one column.",
-        )
+    check_number(len(operands))  # before any becomes an expression
     return joined([true_for(one) for one in operands], by_and=by_and)
 
 

@@ -148,3 +148,22 @@ class Opaque:
 
 
 Expression: TypeAlias = Comparison | IsIn | IsNull | Not | And | Or | Constant | Opaque
+
+_MOST_LEVELS = 64
+"""Connectives in each other. What walks a tree recurses over them, by several calls for each, and
+must not meet Python's limit of 1,000 calls."""
+
+
+def is_deep(tree: Expression) -> bool:
+    """Whether connectives of a tree are nested too deeply for what walks trees."""
+    level = [tree]
+    for _ in range(_MOST_LEVELS):
+        level = [
+            part
+            for one in level
+            if isinstance(one, Not | And | Or)
+            for part in ((one.operand,) if isinstance(one, Not) else one.operands)
+        ]
+        if not level:
+            return False
+    return True

@@ -44,6 +44,7 @@ from parquet_bloomwriter.predicate.expression import (
     Operator,
     Or,
     UnknownKind,
+    is_deep,
 )
 from parquet_bloomwriter.predicate.literals.numbers import EXACT_IN_DOUBLE
 from parquet_bloomwriter.predicate.literals.python_values import plain_values
@@ -114,7 +115,8 @@ def from_polars(expression: pl.Expr, schema: Mapping[str, pl.DataType]) -> Expre
         schema: Of the table that is scanned.
     """
     try:
-        return _condition(expression, schema, is_negated=False)
+        tree = _condition(expression, schema, is_negated=False)
+        return Opaque(str(expression)) if is_deep(tree) else tree
     except (RecursionError, *_SURPRISES):
         return Opaque(str(expression))
 

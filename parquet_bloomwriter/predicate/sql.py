@@ -37,6 +37,7 @@ from parquet_bloomwriter.predicate.expression import (
     Operator,
     Or,
     UnknownKind,
+    is_deep,
 )
 from parquet_bloomwriter.predicate.sql_literals import literal_value, restored, shortened
 
@@ -206,9 +207,23 @@ def parse_sql(text: str) -> Expression:
     Raises:
         InvalidArgument: If the text cannot be parsed, is a whole statement, or is no condition.
     """
+    with nesting_refused():
+        tree = _parse(text)
+        if is_deep(tree):
+            raise RecursionError
+        return tree
+
+
+@contextlib.contextmanager
+def nesting_refused() -> Iterator[None]:
+    """Refuse a condition over which sqlglot, or a function that walks its tree, cannot recurse.
+
+    Raises:
+        InvalidArgument: If the condition is nested too deeply.
+    """
     try:
-        return _parse(text)
-    except RecursionError:  # of sqlglot's parser, of its writer, or of what walks its tree
+        yield
+    except RecursionError:
         raise InvalidArgument(
             "the condition is nested too deeply",
             remedy="Leave out parentheses that change nothing, or build a pyarrow expression.",
@@ -362,9 +377,14 @@ def column_of(node: Expr) -> str | None:
 
 
 def columns_in_text(text: str) -> list[tuple[str, bool]]:
-    """Return the dotted paths of the columns in a condition; whether each is in double quotes."""
-    columns = [one for one in read_sql(text).walk() if one.key == "column"]
-    found = [(column_of(one), bool(one.this.args.get("quoted"))) for one in columns]
+    """Return the dotted paths of the columns in a condition; whether each is in double quotes.
+
+    Raises:
+        InvalidArgument: If the condition is nested too deeply.
+    """
+    with nesting_refused():
+        columns = [one for one in read_sql(text).walk() if one.key == "column"]
+        found = [(column_of(one), bool(one.this.args.get("quoted"))) for one in columns]
     return [(name, is_quoted) for name, is_quoted in found if name is not None]
 
 

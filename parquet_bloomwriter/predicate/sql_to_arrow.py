@@ -32,7 +32,13 @@ from parquet_bloomwriter.predicate.arrow_comparison import (
 )
 from parquet_bloomwriter.predicate.expression import OPERATORS, UnknownKind
 from parquet_bloomwriter.predicate.literals.arrow import compared_as
-from parquet_bloomwriter.predicate.sql import OPERATORS_OF_SQL, column_of, has_only, read_sql
+from parquet_bloomwriter.predicate.sql import (
+    OPERATORS_OF_SQL,
+    column_of,
+    has_only,
+    nesting_refused,
+    read_sql,
+)
 from parquet_bloomwriter.predicate.sql_literals import literal_value
 from parquet_bloomwriter.predicate.to_sql import single_quotes
 
@@ -51,12 +57,13 @@ def true_for_sql(text: str, schema: pa.Schema, *, is_negated: bool) -> pc.Expres
 
     Raises:
         ColumnNotFound: If the schema has no such column.
-        InvalidArgument: If a part of the condition cannot be evaluated.
+        InvalidArgument: If a part of the condition cannot be evaluated, or is nested too deeply.
     """
     import pyarrow as pa
 
     try:
-        return _Rows(schema, text).condition(read_sql(text), is_negated=is_negated)
+        with nesting_refused():
+            return _Rows(schema, text).condition(read_sql(text), is_negated=is_negated)
     except (UnknownKind, OverflowError, pa.ArrowException) as error:
         raise not_evaluated(text) from error
 

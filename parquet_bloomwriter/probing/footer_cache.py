@@ -23,6 +23,7 @@ from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.filters.stored import SHARED, shared_offsets
 from parquet_bloomwriter.kernels.layout import STOP
 from parquet_bloomwriter.metadata import Repetition, parse_footer
+from parquet_bloomwriter.metadata.contradictions import Contradiction, find_contradictions
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.probing.bounds import (
@@ -36,7 +37,7 @@ from parquet_bloomwriter.probing.bounds import (
 from parquet_bloomwriter.source import read_footer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
     from typing import TypeAlias
 
     from numpy.typing import NDArray
@@ -181,6 +182,8 @@ class CachedFooter:
     _edges: tuple[Numbers | None] | None = None
     """What `edges` returned, in a tuple: None is a result as well."""
 
+    _contradictions: dict[int, Contradiction] | None = None
+
     @classmethod
     def of(cls, footer: Footer) -> CachedFooter:
         """Keep what is needed of a footer, without its tables."""
@@ -221,6 +224,16 @@ class CachedFooter:
         if self._edges is None:
             self._edges = (self.footer().edges(),)
         return self._edges[0]
+
+    def contradictions(self) -> Mapping[int, Contradiction]:
+        """Return the columns whose statistics pyarrow must not compare, by leaf ordinal.
+
+        Raises:
+            MalformedFile: See `find_contradictions`.
+        """
+        if self._contradictions is None:
+            self._contradictions = find_contradictions(self.data, self.leaves, start=self.start)
+        return self._contradictions
 
     def footer(self) -> Footer:
         """Parse the footer's bytes again."""

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, UnsupportedFile
 from parquet_bloomwriter.predicate.arrow_columns import column_at
 from parquet_bloomwriter.predicate.arrow_in import Call, Field, take_apart
 from parquet_bloomwriter.scan.snapshots import is_local, open_file
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
-    from parquet_bloomwriter.predicate.arrow_in import Node
     from parquet_bloomwriter.scan.survivors import Survivors
     from parquet_bloomwriter.scan.table import Projection, TableFiles
 
@@ -57,9 +56,13 @@ def stream(
 
     Yields:
         Batches that are not empty.
+
+    Raises:
+        UnsupportedFile: If the name of a column is not UTF-8.
     """
     import pyarrow.dataset as ds
 
+    _check_names(table.schema)
     schema = _needed(table.schema, columns, survivors.condition)
     scanner = ds.Scanner.from_batches(
         conformed_batches(table, survivors, schema, batch_size=batch_size),
@@ -71,6 +74,23 @@ def stream(
         use_threads=False,
     )
     yield from (batch for batch in scanner.to_batches() if batch.num_rows)
+
+
+def _check_names(schema: pa.Schema) -> None:
+    """Refuse a table with a name that is not UTF-8: batches are put together by names.
+
+    Raises:
+        UnsupportedFile: If the table has such a name.
+    """
+    try:
+        _ = schema.names
+    except UnicodeDecodeError:
+        problem = UnsupportedFile(
+            "the name of a column is not UTF-8, so rows cannot be read batch by batch",
+            remedy="Use read_table.",
+        )
+        problem.outcome = ""
+        raise problem from None
 
 
 def _needed(
@@ -101,15 +121,13 @@ def refuse_file_name(columns: Projection | None, condition: pc.Expression | None
 
 def _names_of(columns: Projection, condition: pc.Expression | None) -> list[str] | None:
     """Return the columns that are returned or in the condition; None if that is not known."""
-    import pyarrow as pa
-
     names = [] if isinstance(columns, Mapping) else list(columns)
     expressions = list(columns.values()) if isinstance(columns, Mapping) else []
-    try:
-        for expression in expressions if condition is None else [*expressions, condition]:
-            names += _columns_in(take_apart(expression))
-    except (*_NOT_TAKEN_APART, pa.ArrowException):
-        return None
+    for expression in expressions if condition is None else [*expressions, condition]:
+        found = columns_in(expression)
+        if found is None:
+            return None
+        names += found
     return names
 
 
@@ -120,23 +138,29 @@ def extension_column(schema: pa.Schema, condition: pc.Expression) -> str | None:
     """
     import pyarrow as pa
 
-    try:
-        for name in _columns_in(take_apart(condition)):
+    with suppress(InvalidArgument):
+        for name in columns_in(condition) or ():
             if isinstance(column_at(schema, name).type, pa.BaseExtensionType):
                 return name
-    except (*_NOT_TAKEN_APART, InvalidArgument, pa.ArrowException):
-        pass
     return None
 
 
-def _columns_in(node: Node) -> Iterator[str]:
-    waiting = [node]
+def columns_in(expression: pc.Expression) -> list[str] | None:
+    """Return the dotted paths of the columns in a pyarrow expression; None if that is not known."""
+    import pyarrow as pa
+
+    try:
+        waiting = [take_apart(expression)]
+    except (*_NOT_TAKEN_APART, pa.ArrowException):
+        return None
+    found = []
     while waiting:
         one = waiting.pop()
         if isinstance(one, Field):
-            yield one.path
+            found.append(one.path)
         elif isinstance(one, Call):
             waiting.extend(one.arguments)
+    return found
 
 
 def _leads_to(column: str, name: str) -> bool:
@@ -174,7 +198,7 @@ def conformed_batches(
                     left = left.subset(row_group_ids=piece.row_groups)
             elif not table.is_open:
                 file = stack.enter_context(left.filesystem.open_input_file(left.path))
-            if condition is not None:  # statistics, by conditions that are unknown here
+            if condition is not None and survivors.compares_statistics:  # by unknown conditions
                 with suppress(pa.ArrowNotImplementedError):
                     left = left.subset(condition, schema=table.schema)
             for batch in _batches_of(table, left, file, schema.names, batch_size):

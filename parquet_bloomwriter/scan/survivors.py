@@ -2,6 +2,11 @@
 
 The fragments that pyarrow scans are probed one by one and in the same order, so no file has to be
 found again by its name. A file that cannot be probed is read as a whole, and pyarrow decides.
+
+pyarrow compares statistics, too, and never returns from some (`metadata.contradictions`). So files
+whose metadata contradict the schema in a column of the condition are refused before pyarrow gets
+them. Where statistics are only unusual, or the footer is one that only pyarrow takes for sound,
+rows are selected without statistics.
 """
 
 from __future__ import annotations
@@ -9,8 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
+from parquet_bloomwriter.errors import (
+    BloomwriterError,
+    InvalidArgument,
+    MalformedFile,
+    UnsupportedFile,
+)
 from parquet_bloomwriter.hashing import XXHASH, HashKind
+from parquet_bloomwriter.metadata.contradictions import Consequence
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.predicate.expression import (
@@ -23,21 +34,24 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
 )
 from parquet_bloomwriter.probing.files import Given, probe_locations
+from parquet_bloomwriter.probing.report import FileProbe
 from parquet_bloomwriter.scan.safe_pushdown import TableBindings, without_statistics
 from parquet_bloomwriter.scan.snapshots import FileStates, is_local, without_footer
+from parquet_bloomwriter.scan.stream import columns_in
 from parquet_bloomwriter.source import Location
 from parquet_bloomwriter.source.filesystems import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
+    from parquet_bloomwriter.errors import FileProblem
+    from parquet_bloomwriter.metadata.contradictions import Contradiction
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.files import Openable
-    from parquet_bloomwriter.probing.report import FileProbe
     from parquet_bloomwriter.scan.table import TableFiles
 
 
@@ -65,6 +79,9 @@ class Survivors:
     states: FileStates
     """Of the files that are read in part, before they were probed."""
 
+    compares_statistics: bool = True
+    """Whether pyarrow may compare the statistics of the columns in the condition."""
+
     @property
     def fragments(self) -> tuple[ds.ParquetFileFragment, ...]:
         """The fragments for pyarrow to scan."""
@@ -77,6 +94,7 @@ def find_survivors(
     *,
     probes: bool = True,
     hash_kind: HashKind = XXHASH,
+    streams: bool = True,
 ) -> Survivors:
     """Return what of a table is to be read; probe its files, unless all rows are asked for.
 
@@ -86,10 +104,16 @@ def find_survivors(
         probes: False to read files as a whole, because they change more quickly than probing.
         hash_kind: The hash function of Bloom filters whose headers do not name it; "xxhash"
             distrusts these filters.
+        streams: Whether the caller can select rows without statistics (`scan.stream`). If not,
+            every file must be one that pyarrow can scan by itself, with other filters, too.
 
     Raises:
         InvalidArgument: If the filters cannot be understood, or compared with the columns.
         ColumnNotFound: If the table has no such column.
+        MalformedFile: If a file contradicts its schema in a column of the filters, or, unless the
+            caller streams, in any column.
+        UnsupportedFile: If a column of the filters is encrypted, and there are no keys; or, unless
+            the caller streams, if pyarrow cannot compare its statistics.
         Whatever pyarrow raises: If it cannot evaluate the filters.
     """
     if filters is None:
@@ -109,6 +133,7 @@ def find_survivors(
         condition=without_statistics(condition, tree, table.schema),
         probes=probes,
         hash_kind=hash_kind,
+        streams=streams,
     )
 
 
@@ -129,7 +154,9 @@ def prune(table: TableFiles, tree: Expression, *, hash_kind: HashKind = XXHASH) 
             fragments = _in_partitions(table, to_arrow(decided, table.schema))
         except InvalidArgument:
             fragments = table.fragments
-    return _probe(table, fragments, tree, condition=None, probes=True, hash_kind=hash_kind)
+    return _probe(
+        table, fragments, tree, condition=None, probes=True, hash_kind=hash_kind, streams=True
+    )
 
 
 def _probe(  # noqa: PLR0913  what both callers know
@@ -140,6 +167,7 @@ def _probe(  # noqa: PLR0913  what both callers know
     condition: pc.Expression | None,
     probes: bool,
     hash_kind: HashKind,
+    streams: bool,
 ) -> Survivors:
     bindings = TableBindings(
         tree,
@@ -148,10 +176,75 @@ def _probe(  # noqa: PLR0913  what both callers know
         partition_columns=frozenset(table.partitions),
     )
     states = FileStates.of(fragments)
-    found = _probed(table, fragments, bindings) if probes else [None] * len(fragments)
+    probed = _probed(table, fragments, bindings)
+    compares = condition is None or _may_compare_statistics(
+        table, probed, condition, streams=streams
+    )
+    found = [None if one.error or one.known is None or not probes else one for one in probed]
     pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
     cut = [piece.fragment for piece in pieces if piece.row_groups is not None]
-    return Survivors(pieces=pieces, condition=condition, states=states.of_these(cut))
+    return Survivors(
+        pieces=pieces,
+        condition=condition,
+        states=states.of_these(cut),
+        compares_statistics=compares,
+    )
+
+
+def _may_compare_statistics(
+    table: TableFiles, probed: Iterable[FileProbe], condition: pc.Expression, *, streams: bool
+) -> bool:
+    """Return whether pyarrow may compare the statistics of the columns in a condition.
+
+    Raises:
+        MalformedFile, UnsupportedFile: As `find_survivors`.
+    """
+    answer = True
+    for one in probed:
+        if isinstance(one.error, MalformedFile):
+            if not streams:
+                raise one.error
+            answer = False
+        if one.known is None or not one.surviving:
+            continue
+        for ordinal, found in one.known.contradictions().items():
+            if found.consequence is Consequence.NEED_KEYS and table.has_keys:
+                continue
+            name = one.known.leaves[ordinal].name
+            is_asked = _is_asked(name, condition)
+            if is_asked and streams and found.consequence is Consequence.SKIP_STATISTICS:
+                answer = False
+            elif is_asked or (found.consequence is Consequence.REFUSE and not streams):
+                raise _refused(one, found, name)
+    return answer
+
+
+def _is_asked(name: str, condition: pc.Expression) -> bool:
+    """Whether a leaf may be in a condition, by itself or as a part of a group."""
+    asked = columns_in(condition)
+    return asked is None or any(f"{name}.".startswith(f"{one}.") for one in asked)
+
+
+_REMEDIES = {
+    Consequence.REFUSE: "Leave the column out of the filters, or have the file written anew.",
+    Consequence.NEED_KEYS: (
+        "Give its keys (decryption_properties), or leave the column out of the filters."
+    ),
+    Consequence.SKIP_STATISTICS: "Use read_table or iter_batches.",
+}
+
+
+def _refused(probe: FileProbe, found: Contradiction, name: str) -> FileProblem:
+    kind = MalformedFile if found.consequence is Consequence.REFUSE else UnsupportedFile
+    error = kind(
+        found.problem,
+        path=probe.path,
+        row_group=found.row_group,
+        column=name,
+        remedy=_REMEDIES[found.consequence],
+    )
+    error.outcome = ""
+    return error
 
 
 def _exact_partitions(table: TableFiles) -> frozenset[str]:
@@ -188,13 +281,16 @@ def _in_partitions(table: TableFiles, condition: pc.Expression) -> Sequence[ds.P
 
 def _probed(
     table: TableFiles, fragments: Sequence[ds.ParquetFileFragment], bindings: TableBindings
-) -> Sequence[FileProbe | None]:
-    """Probe files; None stands for a file of which nothing is known."""
+) -> Sequence[FileProbe]:
+    """Probe files; nothing is known of a file that cannot be probed."""
+    locations = [_openable(table, one) for one in fragments]
     try:
-        report = probe_locations([_openable(table, one) for one in fragments], bindings)
-    except (BloomwriterError, OSError):
-        return [None] * len(fragments)
-    return [None if one.error or one.known is None else one for one in report.files]
+        return probe_locations(locations, bindings).files
+    except (BloomwriterError, OSError) as error:
+        return [
+            FileProbe(path=str(one) or None, known=None, findings=None, error=error)
+            for one in locations
+        ]
 
 
 def _openable(table: TableFiles, fragment: ds.ParquetFileFragment) -> Openable:

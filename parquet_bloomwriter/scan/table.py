@@ -77,6 +77,11 @@ class TableFiles:
                 )
 
     @property
+    def has_keys(self) -> bool:
+        """Whether pyarrow has keys of encrypted columns."""
+        return self.options.get("decryption_properties") is not None
+
+    @property
     def is_open(self) -> bool:
         """Whether the source is a buffer or an open file, not a path."""
         return not isinstance(self.source, str | os.PathLike | list)

@@ -16,6 +16,9 @@ Readers disagree where a chunk ends: some at the number of values, some at the c
 when they have all rows. If the number of values is too small, pyarrow leaves out pages that others
 read. A chunk with such pages is refused.
 
+A page of some thousand bytes may honestly unpack to a gigabyte of like values. Whoever needs all
+values has to unpack it. A sample is not worth that: `is_bomb`.
+
 Source: parquet.thrift, PageHeader; Parquet specification, "Data Pages".
 """
 
@@ -72,6 +75,10 @@ _HARMLESS_BYTES = 32 * 1024 * 1024
 
 _MOST_UNPACKED = {0: 1, 1: 64, 2: 1100, 3: 300, 4: 1 << 22, 5: 300, 6: 1 << 16, 7: 300}
 """parquet.thrift, CompressionCodec -> bytes that one stored byte can become, at most."""
+
+_BOMB_RATIO = 64
+"""Bytes to which a stored byte of a large page unpacks, at most, if the page is read for a
+sample."""
 
 CODECS = frozenset(_MOST_UNPACKED)
 """The codecs that are known."""
@@ -217,8 +224,17 @@ def _header_at(
     return page
 
 
-def check_pages(source: Source, footer: Footer, leaf: Leaf, row_group: int) -> None:
+def check_pages(
+    source: Source, footer: Footer, leaf: Leaf, row_group: int, *, is_sample: bool = False
+) -> None:
     """Check that the pages of a column chunk have headers, with plausible sizes.
+
+    Args:
+        source: An open file.
+        footer: Its footer.
+        leaf: The column.
+        row_group: Ordinal, 0-based.
+        is_sample: Whether only some values are needed, so that no page may be a bomb.
 
     Raises:
         OSError: If a header is malformed or gives an impossible size, if there are pages behind the
@@ -240,6 +256,24 @@ def check_pages(source: Source, footer: Footer, leaf: Leaf, row_group: int) -> N
     unlikely = implausible(table, extent, leaf)
     if unlikely or problem:
         raise OSError(unlikely or problem)
+    for packed, unpacked in table[:, [PAGE_COMPRESSED, PAGE_UNCOMPRESSED]].tolist():
+        if is_sample and is_bomb(packed, unpacked):
+            raise OSError(bomb(packed, unpacked))
+
+
+def is_bomb(packed: int, unpacked: int) -> bool:
+    """Whether a page unpacks to more memory than a sample is worth.
+
+    Args:
+        packed: Bytes of the page as it is stored.
+        unpacked: Bytes to which the page unpacks.
+    """
+    return unpacked > max(_HARMLESS_BYTES, _BOMB_RATIO * packed)
+
+
+def bomb(packed: int, unpacked: int) -> str:
+    """Return the clause that says so."""
+    return f"a page of {packed:,} bytes unpacks to {unpacked:,}, which is too much for a sample"
 
 
 def _more_follow(source: Source, extent: Extent, position: int) -> bool:

@@ -77,6 +77,8 @@ class LeafReader:
         Raises:
             OSError: If reading fails.
         """
+        if self._footer.is_crowded:
+            return None
         return find_dictionary(self._source, self._footer, self._leaf, row_group)
 
     def batches(self, row_group: int, *, max_rows: int | None = None) -> Iterator[pa.Array]:
@@ -85,7 +87,8 @@ class LeafReader:
         Each array has the Arrow type of the physical type: int32, int64, float, double,
         large_binary or fixed_size_binary. Nulls may be among them. Where a chunk of BYTE_ARRAY
         seems to be dictionary-encoded, each value comes once, at the end, as binary, unless
-        `max_rows` is given.
+        `max_rows` is given. With `max_rows`, pages that unpack to far more bytes than they have are
+        not read: see `values.pages`.
 
         Raises:
             NotDecodable: If the codec is unknown, or values are too large to be held in memory.
@@ -96,13 +99,17 @@ class LeafReader:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        if self._footer.is_crowded:
+            raise OSError(
+                "the column chunks of the file overlap, and claim several times its bytes"
+            )
         codec = int(self._chunk(row_group)[ChunkField.CODEC])
         if codec not in CODECS:  # Some versions of pyarrow take an unknown one for none.
             raise NotDecodable(f"compression codec {codec} is not known")
         if (mean := self._mean_value_bytes(row_group)) > _MAX_VALUE_BYTES:
             raise NotDecodable(f"values of {mean} bytes on average are too large to be read")
         source = self._read_ahead(row_group)
-        check_pages(source, self._footer, self._leaf, row_group)
+        check_pages(source, self._footer, self._leaf, row_group, is_sample=max_rows is not None)
         dictionary = max_rows is None and self._reads_dictionary(row_group)
         with pq.ParquetFile(
             source.for_arrow(),
@@ -228,7 +235,10 @@ def _flat(array: pa.Array) -> pa.Array:
 def _distinct(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
     """Yield the entries of dictionaries to which any row refers.
 
-    pyarrow makes a copy of the dictionary for every batch.
+    pyarrow makes a copy of the dictionary for every batch, and does not check the references.
+
+    Raises:
+        OSError: If a row refers to no entry.
     """
     dictionary: pa.Array | None = None
     used = np.empty(0, np.bool_)
@@ -238,6 +248,9 @@ def _distinct(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
                 yield dictionary.filter(used)
             dictionary = array.dictionary
             used = np.zeros(len(dictionary), np.bool_)
-        used[array.indices.drop_null().to_numpy()] = True
+        indices = array.indices.drop_null().to_numpy()
+        if len(indices) and not 0 <= indices.min() <= indices.max() < len(used):
+            raise OSError(f"a page refers to entries that its dictionary of {len(used)} lacks")
+        used[indices] = True
     if dictionary is not None:
         yield dictionary.filter(used)

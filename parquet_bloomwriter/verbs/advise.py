@@ -7,6 +7,7 @@ have the same values. So figures are estimates, and good only if these values ar
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -284,7 +285,9 @@ class _Survey:
     nulls: NDArray[np.int64]
     """-1 where unknown, shape (r, c)."""
 
-    filters: tuple[StoredFilter, ...]
+    filters: Mapping[int, Sequence[StoredFilter]]
+    """By leaf ordinal."""
+
     sample_rows: int
 
     @classmethod
@@ -295,13 +298,16 @@ class _Survey:
         known = CachedFooter.of(footer)
         known.learn(ordinals, footer)
         values, nulls = values_and_nulls(footer)
+        filters: defaultdict[int, list[StoredFilter]] = defaultdict(list)
+        for one in filters_of_columns(source, footer, set(ordinals)):
+            filters[one.column].append(one)
         return cls(
             source=source,
             footer=footer,
             known=known,
             values=values,
             nulls=nulls,
-            filters=filters_of_columns(source, footer, set(ordinals)),
+            filters=filters,
             sample_rows=sample_rows,
         )
 
@@ -327,7 +333,7 @@ class _Survey:
         """Make the profile of one column from the footer and a sample."""
         present = self.values[:, leaf.ordinal] - np.maximum(self.nulls[:, leaf.ordinal], 0)
         used = np.flatnonzero(present > 0)
-        mine = [one for one in self.filters if one.column == leaf.ordinal]
+        mine = self.filters.get(leaf.ordinal, ())
         sound = {one.row_group for one in mine if not (one.defect or one.foreign)}
         has_filter = np.isin(used, sorted(sound))
         unsupported = why_no_filter(leaf) or why_not_looked_up(leaf)

@@ -92,6 +92,8 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns;
             if there is no such version, or an argument has no meaning for a table.
         ColumnNotFound: If the filters, or the columns, name one that the table has not.
+        MalformedFile: If a file contradicts its schema in a column of the filters.
+        UnsupportedFile: If a column of the filters is encrypted, and no keys are given.
         UnsupportedTable: If a table has what cannot be returned as the table means it.
         TableProblem: If a table's metadata contradict themselves or its files.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
@@ -125,11 +127,9 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 
     def scan(survivors: Survivors) -> pa.Table:
         rows = table.dataset_of(survivors.fragments)
-        try:
-            return rows.to_table(projection, filter=survivors.condition, use_threads=use_threads)
-        except pa.ArrowNotImplementedError:  # statistics that pyarrow cannot compare
-            if survivors.condition is None:
-                raise
+        found = _scanned(rows, projection, survivors, use_threads=use_threads)
+        if found is not None:
+            return found
         refuse_file_name(projection, survivors.condition)
         batches = stream(table, survivors, columns=projection, batch_size=BATCH_ROWS)
         return pa.Table.from_batches(batches, rows.scanner(projection).projected_schema)
@@ -185,6 +185,8 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns;
             if the batch size is not positive.
         ColumnNotFound: If the filters, or the columns, name one that the table has not.
+        MalformedFile: If a file contradicts its schema in a column of the filters.
+        UnsupportedFile: If a column of the filters is encrypted, and no keys are given.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
     if batch_size < 1:
@@ -262,6 +264,9 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
     Raises:
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns.
         ColumnNotFound: If the filters name a column that the table has not.
+        MalformedFile: If filters are given, and a file contradicts its schema.
+        UnsupportedFile: If pyarrow cannot compare the statistics of a column of the filters; if the
+            column is encrypted, and no keys are given.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
     from parquet_bloomwriter.scan.stream import extension_column
@@ -278,7 +283,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         refused = {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
         refuse_arguments(logical, refused)
         table = fragments_of(logical, Constant(value=True) if filters is None else filters)
-    survivors = find_survivors(table, filters, hash_kind=hash_kind)
+    survivors = find_survivors(table, filters, hash_kind=hash_kind, streams=False)
     pruned = table.dataset_of(survivors.fragments)
     if survivors.condition is None or not filter_rows:
         return pruned
@@ -290,6 +295,26 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
             remedy="Use read_table or iter_batches; or filter_rows=False, and filter the rows.",
         )
     return pruned.filter(survivors.condition)
+
+
+def _scanned(
+    rows: ds.FileSystemDataset,
+    projection: Projection | None,
+    survivors: Survivors,
+    *,
+    use_threads: bool,
+) -> pa.Table | None:
+    """Return the rows asked for; None if pyarrow must not compare statistics, or cannot."""
+    import pyarrow as pa
+
+    if not survivors.compares_statistics:
+        return None
+    try:
+        return rows.to_table(projection, filter=survivors.condition, use_threads=use_threads)
+    except pa.ArrowNotImplementedError:
+        if survivors.condition is None:
+            raise
+        return None
 
 
 def _rows_of_table(  # noqa: PLR0913  what the verbs have in common

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 
-from parquet_bloomwriter import ColumnNotFound, InvalidArgument, MalformedFile
+from parquet_bloomwriter import ColumnNotFound, InvalidArgument, MalformedFile, UnsupportedFile
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.scan import survivors
 from parquet_bloomwriter.source import BufferSource, Location, open_for_reading
@@ -439,12 +439,19 @@ def test_a_file_that_cannot_be_probed_is_read_by_pyarrow(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
-        raise MalformedFile("the footer is beyond me")
+        raise problem
 
     monkeypatch.setattr("parquet_bloomwriter.probing.files.cached_footer", fails)
+    absent = f"id = {ABSENT}"
 
+    problem: Exception = UnsupportedFile("the footer is beyond me")
     assert len(read_table(path, filters=f"id = {IDS[4321]}")) == 1
-    assert len(dataset(path, filters=f"id = {ABSENT}", filter_rows=False).to_table()) == len(CELLS)
+    assert len(dataset(path, filters=absent, filter_rows=False).to_table()) == len(CELLS)
+
+    problem = MalformedFile("the footer is beyond me")
+    assert len(read_table(path, filters=f"id = {IDS[4321]}")) == 1
+    with pytest.raises(MalformedFile, match="beyond me"):
+        dataset(path, filters=absent)
 
 
 def test_a_probe_that_fails_altogether_prunes_nothing(

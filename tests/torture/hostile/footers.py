@@ -2,7 +2,7 @@
 
 Half of them are scrambled without regard to what the bytes mean, half are well-formed Thrift, or
 nearly, with numbers that lie or a structure that nobody expects. What lies before the footer
-stays, but in a smaller share also pages' headers, page indexes and filters are scrambled.
+stays, but in a smaller share also pages, page indexes and filters are scrambled.
 
     python -m tests.torture.hostile.footers 4711 > mutant.parquet
 """
@@ -97,10 +97,15 @@ def _structured(random: Random, base: Base) -> tuple[str, list[Part]]:
 
 
 def _scrambled_body(random: Random, base: Base) -> bytes:
-    """Scramble just behind a position that the footer names: headers of pages, indexes, filters."""
+    """Scramble just behind a position that the footer names: headers of pages, indexes, filters.
+
+    In every fourth body the place is anywhere: values, levels, references to dictionaries.
+    """
     fields = base.fields.by_shape
     starts = [f.number for shape in OFFSETS for f in fields.get(shape, ()) if f.number > 0]
     at = min(random.choice(starts), len(base.body) - 1)
+    if random.random() < 0.25:
+        at = random.randrange(len(base.body))
     near = base.body[at : at + _NEARBY]
     parts = random.choice(SCRAMBLINGS[:5])(random, near, base.footer)
     return base.body[:at] + replaced(near, parts) + base.body[at + len(near) :]

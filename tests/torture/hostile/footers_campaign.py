@@ -3,7 +3,7 @@
 verbs/N        mutant N, by every verb (`trying`)
 pyarrow/N      mutant N, rewritten, and read by pyarrow (`second_readers`)
 duckdb/N       the same by DuckDB
-read_table/N   mutant N, read with a condition by pyarrow and by the package
+read_table/N   mutant N, read with a condition by the package and by pyarrow
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LINES: Final = {
     "verbs": "mutated footers",
     "pyarrow": "rewritten, read with pyarrow",
     "duckdb": "rewritten, read with DuckDB",
-    "read_table": "mutated, read with `read_table`",
+    "read_table": "mutated, read with a condition",
 }
 
 
@@ -59,8 +59,9 @@ byte that the plan keeps. When it is stripped, it must equal the stripped old fi
 replaced filters had to stay, the footers are compared instead). For one try of four, Thrift's own
 classes must find the same footer, except for filters and moved positions. For one try of twenty,
 pyarrow and DuckDB must read the same rows as before, and an independent check must find every value
-that pyarrow reads in its filter. For one try of twenty-five, `read_table` is called with a
-condition. If a reader alone crashes or hangs on the mutated file, the try shows nothing.
+that pyarrow reads in its filter. For one try of twenty-five, `read_table`, `iter_batches` and
+`dataset` are called with a condition; they must neither crash nor hang, even if pyarrow does so by
+itself. Where DuckDB or pyarrow alone crashes or hangs on the old file, the try shows nothing.
 """
     _tries: Verbs | SecondReaders | None = None
 

@@ -5,7 +5,8 @@ it is through with that. Then the reader must do the same to
 
 - `pyarrow`: the rewritten file, read whole; and what it reads must be in the new filters,
 - `duckdb`: the rewritten file, read whole,
-- `read_table`: the same file, when the package's `read_table` chooses what pyarrow reads.
+- `read_table`: the same file, when the package chooses what pyarrow reads. Here the package comes
+  first, and must not hang or crash, even if pyarrow does so by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import signal
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.torture.hostile.footers import Mutant
+
+    Condition: TypeAlias = list[tuple[str, str, object]]
 
 _SECONDS = 20
 """Of the clock, because pyarrow hangs without computing; a try takes milliseconds."""
@@ -130,22 +133,45 @@ def with_duckdb(name: str, _: Mutant, versions: Versions) -> list[str]:
 
 
 def with_read_table(name: str, made: Mutant, _: None) -> list[str]:
-    """Read a mutated file with a condition, by pyarrow and by the package."""
+    """Read a mutated file with a condition, by the package and then by pyarrow.
+
+    The package must neither hang nor crash, also where pyarrow does so by itself.
+    """
     condition = choice_of(made.number, made.base).condition
-    try:
-        expected = pq.read_table(pa.BufferReader(made.data), filters=condition)
-    except Exception as error:  # noqa: BLE001  pyarrow raises what it likes
-        expected = error
+    problems: list[str] = []
+    ends: list[Exception] = []
     tell({"passes": name})
+    for verb, read_rows in _OURS.items():
+        try:
+            read_rows(made.data, condition)
+        except pb.BloomwriterError as error:
+            problems += [f"{verb}: {fault}" for fault in faults_of(error)]
+        except Exception as error:  # noqa: BLE001  it may be pyarrow's own
+            ends.append(error)
+    tell({"begins": name})
+    foreign = [error for error in ends if not isinstance(error, _OF_PYARROW)]
+    if not foreign:
+        return problems
     try:
-        pb.read_table(made.data, filters=condition)
-    except pb.BloomwriterError as error:
-        return faults_of(error)
-    except Exception as error:  # noqa: BLE001  it may be pyarrow's own
-        both_refuse = isinstance(expected, Exception) and isinstance(error, _OF_PYARROW)
-        if not both_refuse and type(error) is not type(expected):
-            return [f"{type(error).__name__}: {error}; pyarrow: {type(expected).__name__}"]
-    return []
+        pq.read_table(pa.BufferReader(made.data), filters=condition)
+    except Exception as error:  # noqa: BLE001  pyarrow raises what it likes
+        foreign = [one for one in foreign if type(one) is not type(error)]
+    return problems + [f"{type(error).__name__}: {error}" for error in foreign]
+
+
+def _read_dataset(data: bytes, condition: Condition | None) -> None:
+    """Let pyarrow filter the rows of a dataset, as other engines do."""
+    rows = None if condition is None else pq.filters_to_expression(condition)
+    pb.dataset(data, filters=condition).to_table()
+    pb.dataset(data, filters=condition, filter_rows=False).to_table(filter=rows)
+
+
+_OURS: dict[str, Callable[[bytes, Condition | None], object]] = {
+    "read_table": lambda data, condition: pb.read_table(data, filters=condition),
+    "iter_batches": lambda data, condition: list(pb.iter_batches(data, filters=condition)),
+    "dataset": _read_dataset,
+}
+"""The verbs that give files to pyarrow together with a condition."""
 
 
 READERS: dict[str, Callable[[str, Mutant, Any], list[str]]] = {

@@ -1,0 +1,60 @@
+"""Footers whose column chunks contradict the schema: refused before pyarrow hangs, or aborts.
+
+Mutants are read in processes of their own, because pyarrow, asked by itself, never returns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import datafusion
+import pyarrow as pa
+import pytest
+
+from parquet_bloomwriter import UnsupportedFile, dataset, iter_batches, read_table
+from tests.torture.harness import Plan, run
+from tests.torture.hostile.footers_campaign import Footers
+from tests.verbs.test_encrypted import encrypted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HANGING = (295, 757, 817, 1463, 1631, 1881, 2063, 2271, 2417, 2439, 3303, 5487)
+"""Mutants whose statistics, levels or types keep pyarrow from returning."""
+
+
+def test_what_pyarrow_hangs_on_is_refused(tmp_path: Path) -> None:
+    with Footers(Plan(scratch=tmp_path)) as footers:
+        found = run(footers, [f"read_table/{number}" for number in (*HANGING, *range(5000, 5040))])
+    assert [problem for one in found.values() for problem in one.problems] == []
+    assert found["read_table"].tried == len(HANGING) + 40
+
+
+def test_a_filter_on_an_encrypted_column_needs_its_keys() -> None:
+    data = encrypted()
+    for read in (
+        read_table,
+        dataset,
+        lambda *args, **options: list(iter_batches(*args, **options)),
+    ):
+        with pytest.raises(UnsupportedFile, match="column email: the column is encrypted"):
+            read(data, filters="email = 'a'")
+    assert read_table(data, filters="id = 5", columns=["id"]).num_rows == 1
+    assert read_table(data, filters="city LIKE 'B%'", columns=["id"]).num_rows == 334
+
+
+def test_rows_are_found_where_the_statistics_of_long_values_are_shortened(tmp_path: Path) -> None:
+    """As parquet-rs does to values of more than 64 bytes."""
+    values = [bytes([number]) * 100 for number in range(50)]
+    context = datafusion.SessionContext()
+    table = pa.table({"key": pa.array(values, pa.binary(100)), "id": range(50)})
+    context.register_record_batches("rows", [table.to_batches()])
+    context.sql("SELECT * FROM rows").write_parquet(str(tmp_path / "rows"))
+    (path,) = (tmp_path / "rows").iterdir()
+    filters = [("key", "=", values[7])]
+    assert read_table(path, filters=filters)["id"].to_pylist() == [7]
+    (batch,) = iter_batches(path, filters=filters)
+    assert batch["id"].to_pylist() == [7]
+    assert dataset(path, filters="id = 7").to_table().num_rows == 1
+    with pytest.raises(UnsupportedFile, match="a shortened minimum or maximum"):
+        dataset(path, filters=filters)
