@@ -39,7 +39,8 @@ def is_of_library(given: object, library: str, name: str) -> bool:
     """Whether an object is of a class of a library, or of a subclass; nothing is imported for that.
 
     The names of the object's classes decide. A look into `sys.modules` would find a library that
-    another thread is importing, and that has no such class yet.
+    another thread is importing, and that has no such class yet. As with `isinstance`, a proxy is of
+    the class that it names as its `__class__`.
 
     Args:
         given: The object.
@@ -48,7 +49,7 @@ def is_of_library(given: object, library: str, name: str) -> bool:
     """
     return any(
         kind.__name__ == name and str(kind.__module__).partition(".")[0] == library
-        for kind in type(given).__mro__
+        for kind in given.__class__.__mro__
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,15 @@ def test_no_thread_waits_for_a_module_that_waits_for_it() -> None:
     assert _in_circles(waits) == []
 
 
+def test_packages_list_the_names_that_they_import_later() -> None:
+    packages = [path for path in PATHS if "importer(" in path.read_text("utf-8")]
+    later = [_name(path) for path in packages if path.name == "__init__.py"]
+    assert len(later) > 5
+    for name in later:
+        package = import_module(name)
+        assert set(package.__all__) <= set(package.__dir__()) | {"__version__"}, name
+
+
 def _name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(part for part in parts if part not in {"cli", "__init__"})
@@ -48,6 +58,7 @@ def _imported(
         elif isinstance(node, ast.ImportFrom) and node.module and node.module in known:
             names = {one.name for one in node.names} - _taken(known[node.module])
             yield from known.keys() & {f"{node.module}.{name}" for name in names}
+            yield from known.keys() & _homes(known[node.module], names)
             yield node.module
         else:
             nodes.extend(ast.iter_child_nodes(node))
@@ -57,6 +68,17 @@ def _taken(package: ast.Module) -> set[str]:
     """Return the names that a package takes from its modules: one may have its module's name."""
     imports = [node for node in package.body if isinstance(node, ast.ImportFrom)]
     return {one.name for node in imports for one in node.names}
+
+
+def _homes(package: ast.Module, names: set[str]) -> set[str | None]:
+    """Return the modules from which a package imports names when they are first used."""
+    return {
+        one.module
+        for node in package.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for one in node.body
+        if isinstance(one, ast.ImportFrom) and names & {each.name for each in one.names}
+    }
 
 
 def _in_circles(waits: Mapping[str, set[str]]) -> list[str]:

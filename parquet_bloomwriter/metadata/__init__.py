@@ -26,3 +26,7 @@ __getattr__ = importer(
         **dict.fromkeys(("Leaf", "PhysicalType", "Repetition", "Schema"), "schema"),
     },
 )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -29,6 +29,11 @@ __all__ = ["Filters", "columns_of", "is_arrow", "parse", "to_text"]
 
 __getattr__ = importer(__name__, {"columns_of": "to_sql", "to_text": "to_sql"})
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 Filters: TypeAlias = "Expression | str | Sequence[Any]"
 """What `parse` takes; also expressions of pyarrow, which has no type stubs for them."""
 

@@ -57,3 +57,7 @@ __getattr__ = importer(
         **dict.fromkeys(("FilterHeader", "decode_header", "encode_header"), "header"),
     },
 )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

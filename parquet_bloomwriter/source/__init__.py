@@ -39,3 +39,7 @@ __getattr__ = importer(
         **dict.fromkeys(("Location", "find_sources"), "listing"),
     },
 )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -277,7 +277,7 @@ def for_each_task(
     except KeyboardInterrupt as interruption:
         pool.shutdown(cancel_futures=True)
         for late in outcomes:
-            for note in _notes_on(late):
+            for note in _notes_on(late, interruption):
                 interruption.add_note(note)
         raise
     finally:
@@ -304,11 +304,13 @@ def _attempt(
     return FileOutcome(path=path, output=target, report=report, error=None)
 
 
-def _notes_on(late: Future[FileOutcome[R]]) -> list[str]:
+def _notes_on(late: Future[FileOutcome[R]], interruption: KeyboardInterrupt) -> list[str]:
     """Return what is to be said of a file that was worked on when the run was interrupted."""
     if late.cancelled():
         return []
     error = late.exception()
+    if error is interruption:
+        return []
     if error is not None:
         return list(getattr(error, "__notes__", ()))
     outcome = late.result()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fsspec import filesystem
 
 from parquet_bloomwriter import (
     ColumnNotFound,
@@ -26,7 +28,7 @@ from parquet_bloomwriter import (
     strip,
     verify,
 )
-from parquet_bloomwriter.arguments import names_of, paths_of
+from parquet_bloomwriter.arguments import is_of_library, names_of, paths_of
 from parquet_bloomwriter.spark.hyperspace import BFIndexConfig
 from parquet_bloomwriter.spark.plan.catalog import KnownHomes
 
@@ -172,3 +174,11 @@ def test_bytes_are_one_wrong_value(given: object) -> None:
             InvalidArgument, match=r"is text, but (b'|bytearray|<memory).* was given"
         ):
             take(given)  # type: ignore[arg-type]
+
+
+def test_proxies_are_of_the_class_that_they_name() -> None:
+    memory = filesystem("memory")
+    proxy = Mock(spec=type(memory))
+    for given in (memory, proxy):
+        assert is_of_library(given, "fsspec", "AbstractFileSystem")
+        assert not is_of_library(given, "pyarrow", "AbstractFileSystem")

@@ -157,6 +157,18 @@ def test_what_ends_a_program_ends_the_loop(
         list(for_each_file(folder, end, jobs=jobs))
 
 
+def test_an_interruption_has_its_notes_once(folder: Path) -> None:
+    def end(path: str) -> None:
+        if path.endswith("c.pq"):
+            interruption = KeyboardInterrupt()
+            interruption.add_note("a note")
+            raise interruption
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        list(for_each_file(folder, end, jobs=3))
+    assert caught.value.__notes__.count("a note") == 1
+
+
 def test_one_file_to_a_file_or_a_folder(folder: Path, tmp_path: Path) -> None:
     def output(given: str, target: str) -> str | None:
         (outcome,) = for_each_file([folder / given], seen, output=tmp_path / target)

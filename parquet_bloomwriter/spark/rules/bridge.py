@@ -95,7 +95,7 @@ class Bridge:
         try:
             request = read_request(text)
             answer = self._answer(request)
-        except Exception as error:  # noqa: BLE001  a query never fails for an index
+        except BaseException as error:  # noqa: BLE001  a query never fails for an index
             _log.warning("no index is used: %s", safe(str(error)))
             _log.debug("%s", safe(traceback.format_exc()))
             self._note(request, None, Reason(code=Code.INTERNAL_ERROR, text=str(error)))
