@@ -70,6 +70,6 @@ class Attendants:
             if is_last:
                 self._start()
             return self._bridge.apply(text)
-        except Exception:  # noqa: BLE001  the plan stays as it is
+        except BaseException:  # noqa: BLE001  panics of Rust as well; the plan stays as it is
             _log.debug("%s", safe(traceback.format_exc()))
             return ""
