@@ -41,7 +41,7 @@ class Panicking:
 
 def test_every_request_gets_an_answer_whatever_is_raised() -> None:
     mailbox = Mailbox()
-    Attendants(mailbox, cast("Bridge", Panicking()))
+    Attendants(mailbox.next, mailbox.answer, cast("Bridge", Panicking()))
     for number, text in enumerate(["panic", "exit", "bug"] * 3):
         mailbox.requests.put(f"{number} {text}")
         assert mailbox.answers.get(timeout=60) == (str(number), "")
