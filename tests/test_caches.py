@@ -39,7 +39,7 @@ def _by_threads(make: Callable[[int], str]) -> set[str]:
 
 
 def test_temporary_files_stay_where_threads_make_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((cloud_settings, "NamedTemporaryFile"), (jobs, "TemporaryDirectory")):
+    for module, name in ((cloud_settings, "NamedTemporaryFile"), (jobs, "mkdtemp")):
         make = getattr(module.tempfile, name)
 
         def slowly(*given: object, make: Callable[..., object] = make, **named: object) -> object:

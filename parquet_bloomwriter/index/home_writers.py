@@ -58,7 +58,8 @@ def _is_open(index: os.stat_result, table: os.stat_result | None) -> bool:
     """Return whether the folder of an index has a writer whom the table does not have."""
     owners, groups, mode = {0, os.geteuid()}, set(), 0
     if table is not None:
-        mode = table.st_mode
+        if not table.st_mode & stat.S_ISVTX:  # else nobody may replace files of others
+            mode = table.st_mode
         owners.add(table.st_uid)
         groups = {table.st_gid} if mode & stat.S_IWGRP else set()
     if mode & stat.S_IWOTH:

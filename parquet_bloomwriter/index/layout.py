@@ -12,11 +12,12 @@ keys begin with, up to a slash. The absolute path of an object or prefix is its 
 at the end.
 """
 
-# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119, PTH120  paths are strings, as in the log
+# ruff: noqa: PTH100, PTH112, PTH113, PTH116, PTH118, PTH119, PTH120  paths are strings, as in the log
 from __future__ import annotations
 
 import os
 import re
+import stat
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -185,8 +186,9 @@ def find_homes(path: str | os.PathLike[str]) -> list[str]:
     """Return the existing homes in a folder (of a file: its folder) and above it, nearest first.
 
     A home above the folder counts only if it belongs to root, to the user, or to the owner of a
-    folder on the way there. So where all users may make folders, as in /tmp, none can exclude rows
-    of other users' queries.
+    folder on the way there. The same holds for a home in a folder with the sticky bit: whoever may
+    make a home there may not replace the files of other users. So where all users may make folders,
+    as in /tmp, none can exclude rows of other users' queries.
     """
     found = []
     own = absolute_path(path)
@@ -199,8 +201,8 @@ def find_homes(path: str | os.PathLike[str]) -> list[str]:
     for folder in _upwards(own):
         home = os.path.join(folder, HOME)
         trusted.add(_owner(folder))
-        is_inside = folder in {own, beside}
-        if os.path.isdir(home) and (is_inside or _owner(home) in trusted):
+        may_replace = folder in {own, beside} and not _is_sticky(folder)
+        if os.path.isdir(home) and (may_replace or _owner(home) in trusted):
             found.append(home)
     return found
 
@@ -282,6 +284,14 @@ def _owner(path: str) -> int:
         return os.lstat(path).st_uid
     except OSError:
         return -1
+
+
+def _is_sticky(folder: str) -> bool:
+    """Return whether users who may write to a folder may not replace files of others in it."""
+    try:
+        return bool(os.stat(folder).st_mode & stat.S_ISVTX)
+    except OSError:
+        return False
 
 
 def _upwards(folder: str) -> Iterator[str]:

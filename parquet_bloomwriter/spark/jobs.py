@@ -17,8 +17,11 @@ This module also has the folder for files that this process and its JVM share.
 
 from __future__ import annotations
 
+import atexit
+import os
 import pickle
 import re
+import shutil
 import stat
 import tempfile
 import threading
@@ -230,16 +233,22 @@ def scratch_folder() -> str:
 
     Programs that clean up /tmp remove folders that were not used for long. Another user could then
     make a folder of this name. So a folder that is not as it was made is given up for a new one.
+    A process that was forked off this one leaves the folder alone when it ends.
     """
     with _scratch_lock:
-        if not _scratch or not _is_private(_scratch[-1].name):
-            _scratch.append(
-                tempfile.TemporaryDirectory(prefix="bloomwriter-", ignore_cleanup_errors=True)
-            )
-        return _scratch[-1].name
+        if not _scratch or not _is_private(_scratch[-1]):
+            folder = tempfile.mkdtemp(prefix="bloomwriter-")
+            atexit.register(_remove, folder, os.getpid())
+            _scratch.append(folder)
+        return _scratch[-1]
 
 
-_scratch: list[tempfile.TemporaryDirectory[str]] = []
+def _remove(folder: str, owner: int) -> None:
+    if os.getpid() == owner and _is_private(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_scratch: list[str] = []
 """The folders of this process; the last one is in use."""
 
 _scratch_lock = threading.Lock()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,22 @@ def test_a_user_without_a_home_has_one_folder_for_classes(monkeypatch: pytest.Mo
 
 def test_the_scratch_folder_is_private() -> None:
     assert stat.S_IMODE(Path(scratch_folder()).stat().st_mode) == 0o700
+
+
+def test_a_process_that_was_forked_off_leaves_the_scratch_folder() -> None:
+    program = (
+        "import os, sys\n"
+        "from parquet_bloomwriter.spark.jobs import scratch_folder\n"
+        "folder = scratch_folder()\n"
+        "child = os.fork()\n"
+        "if child:\n"
+        "    os.waitpid(child, 0)\n"
+        "    print(folder, os.path.isdir(folder))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    folder, is_there = done.stdout.decode().split()
+    assert is_there == "True"
+    assert not Path(folder).exists()
 
 
 def test_a_scratch_folder_that_was_cleaned_up_is_not_taken_from_a_stranger() -> None:

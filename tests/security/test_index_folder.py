@@ -16,6 +16,7 @@ from parquet_bloomwriter.errors import BloomwriterError, IndexNotFound, IndexPro
 from parquet_bloomwriter.index import layout
 from parquet_bloomwriter.index.layout import LOG
 from parquet_bloomwriter.index.log.entry import from_json
+from parquet_bloomwriter.spark.plan.catalog import matching_indexes
 from tests.torture.security.limits import little_memory, no_hang
 from tests.torture.security.logs import append, index_folder, newest, rewrite
 
@@ -249,6 +250,41 @@ def test_strangers_plant_no_index_above_a_table(
             index.lookup(table, "id = 77")
 
 
+@pytest.mark.parametrize("mode", [0o1777, 0o1770, 0o777])
+def test_strangers_plant_no_index_beside_files_that_they_may_not_replace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    """The sticky bit, as /tmp has it, keeps users from replacing files of others."""
+    public, stranger, other = tmp_path / "public", 4_711, 4_712
+    public.mkdir()
+    file, home = public / "0.parquet", public / "_bloom_index"
+    pq.write_table(pa.table({"id": [1, 2, 3]}), file)
+    index.create(public, ["id"], name=NAME)
+    public.chmod(mode)
+    for owner in (stranger, other, os.geteuid()):
+        found = {str(home): owner, str(file): other}
+        monkeypatch.setattr(layout, "_owner", lambda path, found=found: found.get(path, 0))
+        may_replace = mode == 0o777
+        assert (layout.find_homes(public) == [str(home)]) is (may_replace or owner == os.geteuid())
+        assert (layout.find_homes(file) == [str(home)]) is (may_replace or owner != stranger)
+
+
+def test_an_index_beside_one_table_says_nothing_about_another(table: Path, tmp_path: Path) -> None:
+    """A query may read folders of several users at once."""
+    other = tmp_path / "other"
+    shutil.copytree(table, other, copy_function=shutil.copy2)
+    theirs, ours = str(other), str(table)
+    shutil.rmtree(table / "_bloom_index")
+    assert [name for name, _ in matching_indexes([theirs, ours], [])] == [NAME]
+    shutil.rmtree(other / "_bloom_index")
+    index.create(table, ["id"], name="root", home=other / "_bloom_index")
+    index.create(other, ["id"], name="names", files=[table / "0.parquet"])
+    home = f"{other}/_bloom_index"
+    for roots in ([theirs, ours], [theirs, f"{ours}/0.parquet"]):
+        assert list(matching_indexes(roots, [])) == []
+        assert [name for name, _ in matching_indexes(roots, [home])] == ["names", "root"]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
 def test_a_home_with_more_writers_than_its_table_is_named_once(
     table: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -273,6 +309,8 @@ def test_a_home_with_more_writers_than_its_table_is_named_once(
         yield {"home": mine, "of_table": open_}, 0
         yield {"home": open_, "of_table": mine}, 1
         yield {"home": open_, "of_table": open_}, 0
+        yield {"home": open_, "of_table": (0, 0, 0o1777)}, 1
+        yield {"home": (4711, 0, 0o755), "of_table": (0, 0, 0o1777)}, 1
         yield {"home": (0, 0, 0o1777), "of_table": mine}, 1
         yield {"home": (4711, 0, 0o755), "of_table": mine}, 1
         yield {"home": (4711, 0, 0o755), "of_table": (4711, 0, 0o755)}, 0

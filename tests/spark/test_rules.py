@@ -20,7 +20,9 @@ from parquet_bloomwriter import clear_cache, index
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.spark import Hyperspace, rules
+from parquet_bloomwriter.spark.adaptor.compiler import put_jar
 from parquet_bloomwriter.spark.rules import session as rules_session
+from parquet_bloomwriter.spark.rules.java_methods import method_of
 from tests.spark.conftest import INTERPRETED
 from tests.spark.metrics import metrics_of
 
@@ -585,3 +587,19 @@ def test_a_plan_too_deep_for_the_rules_stays_as_it_is(session: SparkSession) -> 
     arguments = context._gateway.new_array(jvm.java.lang.Object, 2)
     arguments[0], arguments[1] = "PushDownBFIndexRule", error
     assert failed.invoke(java, arguments) is None
+
+
+def test_rules_are_loaded_anew_after_the_context_was_stopped(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The JVM stays, and py4j in it remembers methods of classes that are not used any more."""
+    context: Any = spark.sparkContext
+    jvm, gateway = context._jvm, context._gateway
+    urls = gateway.new_array(jvm.java.net.URL, 1)
+    urls[0] = jvm.java.io.File(put_jar(spark, str(tmp_path))).toURI().toURL()
+    parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    for _ in range(2):
+        bridge = rules_session._new(context, jvm.java.net.URLClassLoader(urls, parent), "Bridge")
+        method_of(gateway, bridge, "setForTracing")(True)  # noqa: FBT003  Java's
+        mailbox = method_of(gateway, bridge, "mailbox")()
+        assert method_of(gateway, mailbox, "answer")("1", "") is None

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.index.report import Code, Reason
-from parquet_bloomwriter.index.storage.base import SCHEMES, is_on_store
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, Not, Opaque, Or
 from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
 from parquet_bloomwriter.spark.connect.file_keys import file_key
-from parquet_bloomwriter.spark.plan.catalog import column_of, matching_indexes
+from parquet_bloomwriter.spark.plan.catalog import are_absolute, column_of, matching_indexes
 from parquet_bloomwriter.spark.plan.stored_types import shows_as_stored
 from parquet_bloomwriter.spark.rules.explain import Decision
 
@@ -199,9 +199,7 @@ def _present(snapshot: Snapshot, locations: Sequence[str]) -> NDArray[Any]:
     import pyarrow.compute as pc
 
     paths, root = snapshot.files.paths, snapshot.root.rstrip("/") + "/"
-    is_absolute = np.zeros(len(paths), np.bool_)
-    for start in SCHEMES if is_on_store(root) else (*SCHEMES, "/"):  # keys may begin with "/"
-        is_absolute |= np.asarray(pc.starts_with(paths, start))
+    is_absolute = are_absolute(snapshot)
     stays: NDArray[Any] = ~np.asarray(pc.match_substring_regex(paths, r"(^|/)\.\.(/|$)"))
     if len(locations) > _MANY_LOCATIONS or any(root.startswith(f"{x}/") for x in locations):
         is_absolute &= ~np.asarray(pc.is_in(paths, pa.array(locations, pa.string())))

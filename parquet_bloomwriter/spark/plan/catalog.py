@@ -17,16 +17,21 @@ from parquet_bloomwriter.index.layout import (
     check_name,
     find_homes,
     index_folders,
+    is_in,
     table_root,
 )
 from parquet_bloomwriter.index.query.lookup import is_about
 from parquet_bloomwriter.index.query.snapshot import open_snapshots
-from parquet_bloomwriter.index.storage.base import storage_of
+from parquet_bloomwriter.index.report import Reason
+from parquet_bloomwriter.index.storage.base import SCHEMES, is_on_store, storage_of
 from parquet_bloomwriter.spark.plan.stored_types import data_type_of, shows_as_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import TypeAlias
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from parquet_bloomwriter.index.report import IndexInfo
 
@@ -34,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.index.query.snapshot import Snapshot
-    from parquet_bloomwriter.index.report import Reason
 
 _SHOWN = 5
 """Names in an error message."""
@@ -141,17 +145,41 @@ def matching_indexes(
 ) -> Iterator[tuple[str, Snapshot | Reason]]:
     """Yield the indexes, by name, of tables that contain a root or lie in a root.
 
+    A query may read folders of several users. So an index that was found in one folder, and not
+    given by the caller, must not name files of another one.
+
     Args:
         roots: Absolute paths of folders and files.
         homes: Folders of indexes that do not lie beside their tables.
     """
-    beside = (home for root in roots for home in find_homes(root))
-    folders = (
-        folder for home in dict.fromkeys([*beside, *homes]) for folder in index_folders(home)
-    )
+    given = dict.fromkeys(homes)
+    beside = dict.fromkeys(home for root in roots for home in find_homes(root))
+    folders = (folder for home in beside | given for folder in index_folders(home))
     for folder, snapshot in open_snapshots(folders, roots):
-        if is_about(folder, snapshot, roots):
+        home = os.path.dirname(folder)
+        if is_about(folder, snapshot, roots) and (
+            home in given or _stays_in(os.path.dirname(home), snapshot, roots)
+        ):
             yield os.path.basename(folder), snapshot
+
+
+def _stays_in(folder: str, snapshot: Snapshot | Reason, roots: Iterable[str]) -> bool:
+    """Return whether an index names only such files of a query as lie in a folder."""
+    if isinstance(snapshot, Reason) or all(is_in(root, folder) for root in roots):
+        return True
+    return is_in(snapshot.root, folder) and not are_absolute(snapshot).any()
+
+
+def are_absolute(snapshot: Snapshot) -> NDArray[np.bool_]:
+    """Return of each file of an index whether its name does not start from the table's folder."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    paths, is_store = snapshot.files.paths, is_on_store(snapshot.root)
+    absolute = np.zeros(len(paths), np.bool_)
+    for start in SCHEMES if is_store else (*SCHEMES, "/"):  # keys may begin with "/"
+        absolute |= np.asarray(pc.starts_with(paths, start))
+    return absolute
 
 
 def column_of(snapshot: Snapshot, path: Sequence[str], *, case_sensitive: bool) -> str | None:

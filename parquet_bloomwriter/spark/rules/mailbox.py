@@ -14,11 +14,13 @@ from __future__ import annotations
 import logging
 import threading
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from parquet_bloomwriter.spark.rules.bridge import Bridge
 
 _log = logging.getLogger(__name__)
@@ -29,9 +31,21 @@ _MAX_WAITING = 2
 class Attendants:
     """The threads that serve the mailbox of one session."""
 
-    def __init__(self, mailbox: Any, bridge: Bridge) -> None:  # noqa: ANN401  a Java object
-        """Answer the requests in a mailbox by a bridge, until Java has forgotten the rules."""
-        self._mailbox = mailbox
+    def __init__(
+        self,
+        next_request: Callable[[], str | None],
+        answer: Callable[[str, str], object],
+        bridge: Bridge,
+    ) -> None:
+        """Answer the requests in a mailbox by a bridge, until Java has forgotten the rules.
+
+        Args:
+            next_request: The mailbox's method `next`.
+            answer: Its method `answer`.
+            bridge: Makes the answers.
+        """
+        self._next_request = next_request
+        self._send = answer
         self._bridge = bridge
         self._lock = threading.Lock()
         self._num_waiting = 0
@@ -54,14 +68,14 @@ class Attendants:
                 return False
             self._num_waiting += 1
         try:
-            request = self._mailbox.next()
+            request = self._next_request()
         finally:
             with self._lock:
                 self._num_waiting -= 1
                 is_last = self._num_waiting == 0
         if request:
             number, _, text = request.partition(" ")
-            self._mailbox.answer(number, self._answer(text, is_last=is_last))
+            self._send(number, self._answer(text, is_last=is_last))
         return request is not None
 
     def _answer(self, text: str, *, is_last: bool) -> str:
@@ -70,6 +84,6 @@ class Attendants:
             if is_last:
                 self._start()
             return self._bridge.apply(text)
-        except BaseException:  # noqa: BLE001  also PanicException of Rust; the plan stays as it is
+        except BaseException:  # noqa: BLE001  panics of Rust as well; the plan stays as it is
             _log.debug("%s", safe(traceback.format_exc()))
             return ""

@@ -22,12 +22,13 @@ from parquet_bloomwriter.spark.adaptor.compiler import put_jar
 from parquet_bloomwriter.spark.jobs import is_connect, scratch_folder
 from parquet_bloomwriter.spark.rules.bridge import Bridge
 from parquet_bloomwriter.spark.rules.explain import Decision
+from parquet_bloomwriter.spark.rules.java_methods import method_of
 from parquet_bloomwriter.spark.rules.mailbox import Attendants
 from parquet_bloomwriter.spark.settings import DEFAULTS, HYBRID_ENABLED, MIN_JOIN_BYTES
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -48,6 +49,13 @@ class _Adaptor:
 
     rules: tuple[Any, ...]
     """Java objects, in the order in which they are applied."""
+
+    gateway: Any
+    """Of py4j."""
+
+    def method(self, name: str) -> Callable[..., Any]:
+        """Return a method of the Java end."""
+        return method_of(self.gateway, self.java, name)
 
 
 _adaptors: weakref.WeakKeyDictionary[SparkSession, _Adaptor | Reason] = weakref.WeakKeyDictionary()
@@ -79,7 +87,7 @@ def enable(spark: SparkSession, *, homes: Iterable[str] = ()) -> bool:
         return False
     adaptor.bridge.homes.update(homes)
     with _switch_lock:
-        adaptor.java.setForTracing(False)
+        adaptor.method("setForTracing")(False)  # noqa: FBT003  Java's
         _set_rules(spark, [*_foreign_rules(spark), *adaptor.rules])
     return True
 
@@ -120,7 +128,7 @@ def trace(df: DataFrame, *, homes: Iterable[str] = ()) -> tuple[Decision, ...]:
     adaptor.bridge.homes.update(homes)
     with _switched_on(spark, adaptor), adaptor.bridge.traced() as found:
         analyzed = df._jdf.queryExecution().analyzed()
-        adaptor.java.trace(spark._jsparkSession.sessionState(), analyzed)
+        adaptor.method("trace")(spark._jsparkSession.sessionState(), analyzed)
     return found.decisions
 
 
@@ -129,7 +137,7 @@ def _switched_on(spark: SparkSession, adaptor: _Adaptor) -> Iterator[None]:
     """Add the rules to the session; if they are switched off, for traced queries only."""
     with _switch_lock:
         was_enabled = is_enabled(spark)
-        adaptor.java.setForTracing(not was_enabled)
+        adaptor.method("setForTracing")(not was_enabled)
         _set_rules(spark, [*_foreign_rules(spark), *adaptor.rules])
         try:
             yield
@@ -159,7 +167,7 @@ def clear_caches() -> None:
         if not isinstance(adaptor, Reason):
             adaptor.bridge.clear()
             with suppress(Py4JError):  # a JVM that has ended keeps nothing
-                adaptor.java.clear()
+                adaptor.method("clear")()
 
 
 register(clear_caches)
@@ -204,10 +212,13 @@ def _new_adaptor(spark: SparkSession) -> _Adaptor:
     loader.addURL(jar.toURL())
     bridge = Bridge(spark)
     java = _new(context, loader, "Bridge")
-    Attendants(java.mailbox(), bridge)
+    gateway = context._gateway
+    mailbox = method_of(gateway, java, "mailbox")()
+    take, answer = (method_of(gateway, mailbox, name) for name in ("next", "answer"))
+    Attendants(take, answer, bridge)
     push_down = _new(context, loader, _RULES[0], java, HYBRID_ENABLED, DEFAULTS[HYBRID_ENABLED])
     join = _new(context, loader, _RULES[1], java, MIN_JOIN_BYTES, DEFAULTS[MIN_JOIN_BYTES])
-    return _Adaptor(bridge=bridge, java=java, rules=(push_down, join))
+    return _Adaptor(bridge=bridge, java=java, rules=(push_down, join), gateway=gateway)
 
 
 def _new(context: Any, loader: Any, name: str, *arguments: object) -> Any:  # noqa: ANN401  py4j
