@@ -14,8 +14,8 @@ programs that were looked at, recognised or not.
 
 `_metadata` is looked for beside the file and, as long as folders are partitions
 (`key=value`), one folder further up. Tables are looked for in all folders up to the root:
-a few file system calls each. Where the file is reached by a symbolic link, both the
-link's and the file's own folders count. A folder that cannot be looked into (`metadata/`,
+a few file system calls each. Where the file is reached by symbolic links, the folders of
+each link and the file's own folders count. A folder that cannot be looked into (`metadata/`,
 `schema/`) counts as a table's: unknown is not "no".
 
 Several formats use common names of folders. A `metadata/` counts only with a metadata file in it,
@@ -26,11 +26,12 @@ above, above partitions, and beside a `data` folder, below which files may lie a
 which it lies, and about partitions of this folder, so it is looked for as `_metadata` is.
 """
 
-# ruff: noqa: PTH100, PTH116, PTH118, PTH120  see `_tables`
+# ruff: noqa: PTH100, PTH115, PTH116, PTH118, PTH120  see `_tables`
 from __future__ import annotations
 
 import enum
 import errno
+import itertools
 import os
 import re
 import stat
@@ -182,6 +183,9 @@ _REMEDIES: dict[ReferenceKind, str | Proposal] = {
 }
 
 
+_MOST_LINKS = 40
+"""Linux follows no more links on the way to a file."""
+
 _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
 """Errors that say that a path leads to nothing."""
 
@@ -204,8 +208,8 @@ def find_by_name(path: str) -> Iterator[Reference]:
 
 def find_references(path: StrPath) -> tuple[Reference, ...]:
     """Find what refers to a file, the nearest first. Nothing is opened but folders."""
-    places = dict.fromkeys((Path(os.path.abspath(path)), Path(path).resolve()))
-    return tuple(dict.fromkeys(found for place in places for found in _references(place)))
+    places = _ways_to(path)
+    return tuple(dict.fromkeys(found for place in places for found in _references(Path(place))))
 
 
 def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
@@ -216,7 +220,7 @@ def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
     """
     places: dict[str, Reach] = {}
     for folder in folders:
-        for start in dict.fromkeys((os.path.abspath(folder), os.path.realpath(folder))):
+        for start in _ways_to(folder):
             for place, reaches in _upwards(start):
                 places[place] = reaches | places.get(place, reaches)
     return tuple(found for place, reaches in places.items() for found in _tables(place, reaches))
@@ -293,6 +297,24 @@ def refuse_references(
 def crc_path(path: StrPath) -> Path:
     """Return where Hadoop keeps the checksums of a file: `.NAME.crc` beside it."""
     return Path(path).with_name(f".{Path(path).name}.crc")
+
+
+def _ways_to(path: StrPath) -> Iterable[str]:
+    """Return the absolute paths of a file or folder while its links are followed one by one."""
+    way, real = os.path.abspath(path), os.path.realpath(path)
+    ways = {way: None}
+    for _ in range(_MOST_LINKS):
+        if way == real:
+            break
+        links = itertools.accumulate(Path(way).parts, os.path.join)
+        link = next(filter(os.path.islink, links), None)
+        if link is None:
+            break
+        target = os.path.join(os.path.dirname(link), os.readlink(link))
+        way = os.path.normpath(f"{target}/{way[len(link) :]}")
+        ways[way] = None
+    ways[real] = None
+    return ways
 
 
 def _references(place: Path) -> Iterator[Reference]:

@@ -123,6 +123,26 @@ def test_a_symbolic_link_has_two_surroundings(tmp_path: Path) -> None:
     ]
 
 
+def test_a_link_to_a_folder_that_is_a_link(tmp_path: Path) -> None:
+    _make(tmp_path, "t/metadata/v1.metadata.json", "disk/day=1/a.parquet")
+    (tmp_path / "t/data").symlink_to("../disk")
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/current").symlink_to(tmp_path / "t/data")
+    expected = Reference(kind=ReferenceKind.ICEBERG_METADATA, path=str(tmp_path / "t/metadata"))
+    assert find_references(tmp_path / "x/current/day=1/a.parquet") == (expected,)
+    assert find_table_records([tmp_path / "x/current/day=1"]) == (expected,)
+    assert find_references(tmp_path / "disk/day=1/a.parquet") == ()
+
+
+def test_a_looped_link_is_no_table(tmp_path: Path) -> None:
+    _make(tmp_path, "a.parquet")
+    for name in ("metadata", "_delta_log", "manifest"):
+        (tmp_path / name).symlink_to(name)
+    (tmp_path / "loop").symlink_to("loop/x")
+    assert find_references(tmp_path / "a.parquet") == ()
+    assert find_references(tmp_path / "loop/a.parquet") == ()
+
+
 def test_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _make(tmp_path, "t/_delta_log/", "t/x/a.parquet")
     monkeypatch.chdir(tmp_path / "t/x")
