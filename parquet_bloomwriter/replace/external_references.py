@@ -14,9 +14,9 @@ programs that were looked at, recognised or not.
 
 `_metadata` is looked for beside the file and, as long as folders are partitions
 (`key=value`), one folder further up. Tables are looked for in all folders up to the root:
-a few file system calls each. Where the file is reached by a symbolic link, both the
-link's and the file's own folders count. A `metadata/` that cannot be listed counts as
-Iceberg's: unknown is not "no".
+a few file system calls each. Where the file is reached by symbolic links, the folders of
+each link and the file's own folders count. A folder that cannot be looked into (`metadata/`,
+`schema/`) counts as a table's: unknown is not "no".
 
 Several formats use common names of folders. A `metadata/` counts only with a metadata file in it,
 and `schema/` and `manifest/` count only together, and with Paimon's first schema. Before reading,
@@ -26,12 +26,15 @@ above, above partitions, and beside a `data` folder, below which files may lie a
 which it lies, and about partitions of this folder, so it is looked for as `_metadata` is.
 """
 
-# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH120  see `_tables`
+# ruff: noqa: PTH100, PTH115, PTH116, PTH118, PTH120  see `_tables`
 from __future__ import annotations
 
 import enum
+import errno
+import itertools
 import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -180,6 +183,13 @@ _REMEDIES: dict[ReferenceKind, str | Proposal] = {
 }
 
 
+_MOST_LINKS = 40
+"""Linux follows no more links on the way to a file."""
+
+_NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
+"""Errors that say that a path leads to nothing."""
+
+
 def format_of(kind: ReferenceKind) -> TableFormat | None:
     """Return the table format whose records are of a kind, or None if they are of no table."""
     return next((one for one in FORMATS if one.kind is kind), None)
@@ -198,8 +208,8 @@ def find_by_name(path: str) -> Iterator[Reference]:
 
 def find_references(path: StrPath) -> tuple[Reference, ...]:
     """Find what refers to a file, the nearest first. Nothing is opened but folders."""
-    places = dict.fromkeys((Path(path).absolute(), Path(path).resolve()))
-    return tuple(dict.fromkeys(found for place in places for found in _references(place)))
+    places = _ways_to(path)
+    return tuple(dict.fromkeys(found for place in places for found in _references(Path(place))))
 
 
 def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
@@ -210,7 +220,7 @@ def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
     """
     places: dict[str, Reach] = {}
     for folder in folders:
-        for start in dict.fromkeys((os.path.abspath(folder), os.path.realpath(folder))):
+        for start in _ways_to(folder):
             for place, reaches in _upwards(start):
                 places[place] = reaches | places.get(place, reaches)
     return tuple(found for place, reaches in places.items() for found in _tables(place, reaches))
@@ -289,6 +299,24 @@ def crc_path(path: StrPath) -> Path:
     return Path(path).with_name(f".{Path(path).name}.crc")
 
 
+def _ways_to(path: StrPath) -> Iterable[str]:
+    """Return the absolute paths of a file or folder while its links are followed one by one."""
+    way, real = os.path.abspath(path), os.path.realpath(path)
+    ways = {way: None}
+    for _ in range(_MOST_LINKS):
+        if way == real:
+            break
+        links = itertools.accumulate(Path(way).parts, os.path.join)
+        link = next(filter(os.path.islink, links), None)
+        if link is None:
+            break
+        target = os.path.join(os.path.dirname(link), os.readlink(link))
+        way = os.path.normpath(f"{target}/{way[len(link) :]}")
+        ways[way] = None
+    ways[real] = None
+    return ways
+
+
 def _references(place: Path) -> Iterator[Reference]:
     if crc_path(place).exists():
         yield Reference.at(crc_path(place), ReferenceKind.HADOOP_CRC)
@@ -318,25 +346,33 @@ def _tables(folder: str, reaches: Reach) -> Iterator[Reference]:
     # A lookup in an index asks this of every folder above the table: `Path` takes twice the time.
     for one in FORMATS:
         if one.signs and one.reach in reaches:
-            records = os.path.join(folder, one.signs[0].rstrip("/"))
-            kind = _kind_of(records, one, folder)
-            if kind is not None:
-                yield Reference(kind=kind, path=records)
+            found = _found(folder, one)
+            if found is not None:
+                yield found
 
 
-def _kind_of(records: str, one: TableFormat, folder: str) -> ReferenceKind | None:
-    """Return the kind of a format's records if a folder has them; None if it has not."""
-    if one.endings:
-        try:
+def _found(folder: str, one: TableFormat) -> Reference | None:
+    """Return the records of a format that a folder has, or the folder that cannot be looked into.
+
+    Raises:
+        OSError: If the disk fails.
+    """
+    records = os.path.join(folder, one.signs[0].rstrip("/"))
+    closed = records
+    try:
+        if one.endings:
             with os.scandir(records) as entries:
-                is_table = any(entry.name.endswith(one.endings) for entry in entries)
-        except PermissionError:
-            return ReferenceKind.UNLISTED_METADATA
-        except (FileNotFoundError, NotADirectoryError):
+                if not any(entry.name.endswith(one.endings) for entry in entries):
+                    return None
+        for sign in () if one.endings else one.signs:
+            path = os.path.join(folder, sign)
+            closed = os.path.dirname(path)
+            if stat.S_ISDIR(os.stat(path).st_mode) != sign.endswith("/"):
+                return None
+    except PermissionError:
+        return Reference(kind=ReferenceKind.UNLISTED_METADATA, path=closed)
+    except OSError as error:
+        if error.errno in _NOTHING_THERE:
             return None
-        return one.kind if is_table else None
-    for sign in one.signs:
-        path = os.path.join(folder, sign)
-        if not (os.path.isdir(path) if sign.endswith("/") else os.path.isfile(path)):
-            return None
-    return one.kind
+        raise
+    return Reference(kind=one.kind, path=records)

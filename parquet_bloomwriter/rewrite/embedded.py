@@ -24,6 +24,7 @@ Source of the layout: "Embedding User-Defined Indexes in Apache Parquet Files", 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -113,13 +114,17 @@ def leads_to_index(layout: Layout, first: int) -> bool:
     `why_not_shift` asks for less. Where filters were put before an index in spite of a warning, the
     numbers lead elsewhere now, and taking these filters out again makes the numbers right.
     """
-    starts = {start: stop for start, stop in _gaps(layout) if start >= first}
-    if not starts:
+    gaps = [(start, stop) for start, stop in _gaps(layout) if start >= first]
+    if not gaps:
         return False
-    numbers = {
+    numbers = sorted(
         int(match[0]) for value in _values(layout.footer) for match in _NUMBER.finditer(value)
-    }
-    return any(not _is_known(layout, one, starts[one]) for one in numbers & starts.keys())
+    )
+    return any(
+        bisect_left(numbers, start) < bisect_left(numbers, stop)
+        and not _is_known(layout, start, stop)
+        for start, stop in gaps
+    )
 
 
 def _gaps(layout: Layout) -> list[tuple[int, int]]:

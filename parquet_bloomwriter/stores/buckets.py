@@ -225,7 +225,10 @@ class StoreBucket:
                 yield Listed(key, size, _quoted(etag), changed_ms * _NS_PER_MS)
 
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
-        """Whether any key begins so, and ends with `suffix`; the prefix is a name or a folder."""
+        """Whether any key begins so; with a `suffix`, whether one in the same folder ends so.
+
+        The prefix is a name or a folder.
+        """
         if not prefix:
             return any(one.key.endswith(suffix) for one in self.store.listed(""))
         return self.store.has_prefix(prefix, suffix=suffix)

@@ -348,9 +348,13 @@ class ConditionalStore(WholeStore):
 
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is such an object, or any below a prefix that ends with a slash."""
-        if prefix.endswith("/"):
-            return any(key.endswith(suffix) for key, _ in self.objects(prefix.rstrip("/")))
-        return self.state(prefix) is not None
+        if not prefix.endswith("/"):
+            return self.state(prefix) is not None
+        keys = (key for key, _ in self.objects(prefix.rstrip("/")))
+        return any(
+            not suffix or (key.endswith(suffix) and "/" not in key.removeprefix(prefix))
+            for key in keys
+        )
 
     def _get(self, path: str, **options: Any) -> Any:  # noqa: ANN401  obstore's
         import obstore

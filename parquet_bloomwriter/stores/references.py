@@ -122,16 +122,28 @@ def find_records_below(root: str, folders: Iterable[str]) -> Iterator[Reference]
         url = bucket.spell(one.key)
         for table in _WITH_FOLDERS:
             for sign in table.signs:
-                above, is_found, rest = url.partition(f"/{sign}")
-                if not (is_found and table.reach in wanted.get(above, Reach(0))):
-                    continue
-                if rest.endswith(table.endings or "") if sign.endswith("/") else not rest:
+                for above in _above(url, sign, table.endings):
+                    if table.reach not in wanted.get(above, Reach(0)):
+                        continue
                     left = missing.setdefault((above, table.kind), set(table.signs))
                     if left == {sign}:
                         yield Reference(
                             kind=table.kind, path=f"{above}/{table.signs[0].rstrip('/')}"
                         )
                     left.discard(sign)
+
+
+def _above(url: str, sign: str, endings: tuple[str, ...]) -> Iterator[str]:
+    """Yield the prefixes of which an object is a sign, as `TableFormat` has signs and endings."""
+    if not sign.endswith("/"):
+        if url.endswith(f"/{sign}"):
+            yield url.removesuffix(f"/{sign}")
+        return
+    if f"/{sign}" in url and url.endswith(endings or ""):
+        names = url.split("/")
+        for depth in range(len(names) - 2 if endings else 0, len(names) - 1):
+            if f"{names[depth]}/" == sign:
+                yield "/".join(names[:depth])
 
 
 def _upwards(folder: str) -> Iterator[tuple[str, Reach]]:

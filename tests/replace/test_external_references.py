@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +20,9 @@ from parquet_bloomwriter.replace.external_references import (
     find_table_records,
 )
 from tests.support.foreign_folders import FOREIGN_FOLDERS, ORDINARY_FOLDERS
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.source.local import StrPath
 
 
 def _make(root: Path, *paths: str) -> None:
@@ -119,11 +123,34 @@ def test_a_symbolic_link_has_two_surroundings(tmp_path: Path) -> None:
     ]
 
 
+def test_a_link_to_a_folder_that_is_a_link(tmp_path: Path) -> None:
+    _make(tmp_path, "t/metadata/v1.metadata.json", "disk/day=1/a.parquet")
+    (tmp_path / "t/data").symlink_to("../disk")
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/current").symlink_to(tmp_path / "t/data")
+    expected = Reference(kind=ReferenceKind.ICEBERG_METADATA, path=str(tmp_path / "t/metadata"))
+    assert find_references(tmp_path / "x/current/day=1/a.parquet") == (expected,)
+    assert find_table_records([tmp_path / "x/current/day=1"]) == (expected,)
+    assert find_references(tmp_path / "disk/day=1/a.parquet") == ()
+
+
+def test_a_looped_link_is_no_table(tmp_path: Path) -> None:
+    _make(tmp_path, "a.parquet")
+    for name in ("metadata", "_delta_log", "manifest"):
+        (tmp_path / name).symlink_to(name)
+    (tmp_path / "loop").symlink_to("loop/x")
+    assert find_references(tmp_path / "a.parquet") == ()
+    assert find_references(tmp_path / "loop/a.parquet") == ()
+
+
 def test_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _make(tmp_path, "t/_delta_log/", "t/x/a.parquet")
     monkeypatch.chdir(tmp_path / "t/x")
     expected = Reference(kind=ReferenceKind.DELTA_LOG, path=str(tmp_path / "t/_delta_log"))
     assert find_references("a.parquet") == (expected,)
+    _make(tmp_path, "plain/b.parquet")
+    assert find_references("../../plain/b.parquet") == (), "the way there does not count"
+    assert find_references("../../t/x/a.parquet") == (expected,)
 
 
 def test_a_metadata_folder_that_cannot_be_listed_counts(
@@ -144,6 +171,23 @@ def test_a_metadata_folder_that_cannot_be_listed_counts(
     assert find_table_records([tmp_path / "b" / "c"]) == ()
     with pytest.raises(UnsafeTarget, match=r"metadata \(cannot be listed, and may be a table's\)"):
         check_surroundings(tmp_path / "a.parquet")
+
+
+def test_a_schema_folder_that_cannot_be_looked_into_counts(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _make(tmp_path, "t/a.parquet", "t/manifest/m", "t/schema/schema-0", "x/a.parquet", "x/schema/")
+    real = os.stat
+
+    def refuse(path: StrPath, **options: bool) -> os.stat_result:
+        if os.fspath(path).endswith("schema-0"):
+            raise PermissionError
+        return real(path, **options)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    assert _found(tmp_path, "t/a.parquet") == [(ReferenceKind.UNLISTED_METADATA, "t/schema")]
+    assert _found(tmp_path, "x/a.parquet") == []
 
 
 @pytest.mark.parametrize(

@@ -132,18 +132,22 @@ def test_padding_and_copies_of_metadata_are_no_index() -> None:
 
 def test_filters_before_an_index_stay_if_the_metadata_leads_to_it() -> None:
     """A writer has put filters before its index: taking them out would move it."""
-    data = with_index(lambda _: f"{0:08}")
-    old = bloomify(data, ["id"], placement="row-group").data
-    assert old is not None
-    position = old.index(b"IDX1")
-    old = bloomify(with_index(lambda _: f"{position:08}"), ["id"], placement="row-group").data
-    assert old is not None
-    assert read_index(old) == VALUES
-    stripped = strip(old)
-    replaced = bloomify(old, ["id"], fpp=0.1, replace=True)
-    for one in (stripped, replaced):
-        assert read_index(one.data or b"") == VALUES
-        assert one.left_bytes > 0
-    assert stripped.num_filters == replaced.num_built == 2
-    assert "nothing may move" in str(stripped.summary())
-    assert strip(replaced.data or b"").data == stripped.data
+    text = "\n".join(VALUES).encode()
+    index = b"IDX1" + struct.pack("<Q", len(text)) + text
+    for before in (b"", b"\0" * 16, b"another index"):
+        data = with_index(lambda _: f"{0:08}", before + index)
+        old = bloomify(data, ["id"], placement="row-group").data
+        assert old is not None
+        value = f"{old.index(b'IDX1'):08}"
+        data = with_index(_always(value), before + index)
+        old = bloomify(data, ["id"], placement="row-group").data
+        assert old is not None
+        assert read_index(old) == VALUES
+        stripped = strip(old)
+        replaced = bloomify(old, ["id"], fpp=0.1, replace=True)
+        for one in (stripped, replaced):
+            assert read_index(one.data or b"") == VALUES, before
+            assert one.left_bytes > 0
+        assert stripped.num_filters == replaced.num_built == 2
+        assert "nothing may move" in str(stripped.summary())
+        assert strip(replaced.data or b"").data == stripped.data

@@ -46,6 +46,7 @@ ORDINARY_FOLDERS = (
     ("t/a.parquet", ("t/manifest/manifest.json", "t/schema/schema-1.json")),
     ("t/bucket-0/a.parquet", ("t/manifest/x", "schema/schema-0")),
     ("t/a.parquet", ("t/metadata/v1.metadata.json.bak", "t/metadata/notes.gz")),
+    ("t/a.parquet", ("t/metadata/other/metadata/v1.metadata.json",)),
     ("t/x/a.parquet", ("t/_spark_metadata/0",)),
     ("t/a.parquet", ("t/x/_spark_metadata/0", "t/spark_metadata/0")),
     ("t/ducklake-1.parquet", ("t/metadata.ducklake",)),

@@ -185,11 +185,11 @@ class S3Bucket:
                 yield found
 
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
-        """Whether any key begins so, and ends with `suffix`."""
+        """Whether any key begins so; with a `suffix`, whether one in the same folder ends so."""
         if not suffix:
             answer = self._repeat("list_objects_v2", prefix, Prefix=prefix, MaxKeys=1)
             return bool(answer.get("Contents"))
-        return any(one.key.endswith(suffix) for one in self.objects(prefix))
+        return any(one.key.endswith(suffix) for one in self.objects(prefix, delimiter="/"))
 
     def folders(self, prefix: str) -> Iterator[str]:
         """Yield the names between a prefix and the next slash of keys, each once, in order."""

@@ -281,13 +281,26 @@ def test_what_is_not_there_is_refused(table: Twins) -> None:
         index.create("s3://me:secret@bucket/x", ["id"], name="ids")
 
 
-def test_records_between_the_root_and_the_files_count(table: Twins) -> None:
-    table.put("x/_delta_log/0.json", b"{}")
+@pytest.mark.parametrize(
+    ("root", "file", "record", "kind"),
+    [
+        ("", "x/day=1/a.parquet", "x/_delta_log/0.json", "Delta table log"),
+        ("metadata/x/y/", "t/data/a.parquet", "t/metadata/v1.metadata.json", "Iceberg"),
+        ("", "x/metadata/metadata/a.parquet", "x/metadata/metadata/v1.metadata.json", "Iceberg"),
+        ("manifest/", "t/bucket-0/a.parquet", "t/manifest/m", "Paimon"),
+    ],
+)
+def test_records_between_the_root_and_the_files_count(
+    table: Twins, root: str, file: str, record: str, kind: str
+) -> None:
+    if kind == "Paimon":
+        table.put(f"{root}t/schema/schema-0", b"{}")
+    table.put(root + record, b"{}")
     data = io.BytesIO()
     pq.write_table(pa.table({"id": [1]}), data)
-    table.put("x/day=1/a.parquet", data.getvalue())
-    with pytest.raises(InvalidArgument, match="Delta table log"):
-        index.create(table.url, ["id"], name="more")
+    table.put(root + file, data.getvalue())
+    with pytest.raises(InvalidArgument, match=kind):
+        index.create(f"{table.url}/{root}", ["id"], name="more")
 
 
 @pytest.mark.parametrize("record", ["_delta_log/0.json", "day=0/_delta_log/0.json"])
