@@ -13,7 +13,7 @@ such conditions are evaluated here, also for `read_table`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument, UnsupportedFile
@@ -62,8 +62,9 @@ def stream(
     """
     import pyarrow.dataset as ds
 
-    _check_names(table.schema)
-    schema = _needed(table.schema, columns, survivors.condition)
+    with _names_as_text():
+        schema = _needed(table.schema, columns, survivors.condition)
+        _ = schema.names
     scanner = ds.Scanner.from_batches(
         conformed_batches(table, survivors, schema, batch_size=batch_size),
         schema=schema,
@@ -76,14 +77,15 @@ def stream(
     yield from (batch for batch in scanner.to_batches() if batch.num_rows)
 
 
-def _check_names(schema: pa.Schema) -> None:
-    """Refuse a table with a name that is not UTF-8: batches are put together by names.
+@contextmanager
+def _names_as_text() -> Iterator[None]:
+    """Refuse names that are not UTF-8, which pyarrow cannot put batches together by.
 
     Raises:
-        UnsupportedFile: If the table has such a name.
+        UnsupportedFile: If pyarrow came across such a name.
     """
     try:
-        _ = schema.names
+        yield
     except UnicodeDecodeError:
         problem = UnsupportedFile(
             "the name of a column is not UTF-8, so rows cannot be read batch by batch",
@@ -220,7 +222,8 @@ def _batches_of(
         return
     options = {name: table.options[name] for name in table.options.keys() - _OF_DATASETS_ONLY}
     options["buffer_size"] = options.get("buffer_size") or _BUFFER_BYTES
-    reader = pq.ParquetFile(file, metadata=fragment.metadata, pre_buffer=False, **options)
+    with _names_as_text():
+        reader = pq.ParquetFile(file, metadata=fragment.metadata, pre_buffer=False, **options)
     # pyarrow 26 joins no dictionaries below structs and lists, and each row group has its own.
     is_cut = any(map(_has_inner_dictionary, reader.schema_arrow))
     for some in [[one] for one in row_groups] if is_cut else [row_groups]:
