@@ -90,7 +90,7 @@ def known_files(entry: Entry, folder: str) -> FileTable:
             path=path,
             remedy="Refresh the index in full.",
         )
-    return read_manifest(path, entry.manifest.size, entry.manifest.crc)
+    return read_manifest(path, entry.manifest.size, entry.manifest.first_crc)
 
 
 def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:

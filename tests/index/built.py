@@ -64,7 +64,8 @@ class Built:
         rows: list[dict[str, Any]] = []
         for part in self.result.parts:
             if part.column == column:
-                rows += pq.read_table(self.path_of(part.file.path)).to_pylist()
+                table = pq.read_table(self.path_of(part.file.path))
+                rows += table.drop_columns("BFChecks").to_pylist()
         return sorted(rows, key=lambda row: (row["fileName"], row["rowGroup"]))
 
     def filters(self, column: str) -> dict[str, list[Sbbf | None]]:

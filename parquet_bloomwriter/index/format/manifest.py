@@ -3,14 +3,13 @@
     fileId int64    fileName string    size int64    modificationTime int64 (ms)    numRows int64
 
 All are required. The order of rows has no meaning; ids and names occur once. Of a table on a store,
-there is one column more, `etag string`. The log's entry has the CRC-32 of the whole file.
+there is one column more, `etag string`. The log's entry has the CRC-32 of all columns and the footer.
 """
 
 # ruff: noqa: PTH120  paths are strings, as in the entries
 from __future__ import annotations
 
 import os
-import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -19,15 +18,12 @@ import numpy as np
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
 from parquet_bloomwriter.index.files import FileId, ObjectId, are_unchanged, location
 from parquet_bloomwriter.index.format.parquet_io import (
+    FirstRead,
     ParquetOut,
-    WrongBytes,
-    check_footer,
-    crc_of,
     integers_of,
 )
 from parquet_bloomwriter.index.log.entry import IndexFile
 from parquet_bloomwriter.index.storage.base import is_on_store, open_file, relative_to_index
-from parquet_bloomwriter.source import BufferSource, read_footer
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
@@ -200,34 +196,28 @@ def write_manifest(path: str, files: FileTable) -> IndexFile:
     options = {"compression": "zstd", "use_dictionary": False}
     with ParquetOut(path, schema, **options) as out:
         out.write(pa.table(columns, schema=schema))
-        crc = crc_of(out.complete())
+        first = FirstRead(out.complete(), None)
         size = out.finish()
     name = relative_to_index(os.path.dirname(path), path)
-    return IndexFile(path=name, size=size, crc=crc)
+    return IndexFile(path=name, size=size, first_crc=first.crc)
 
 
-def read_manifest(path: str, size: int = -1, crc: int | None = None) -> FileTable:
+def read_manifest(path: str, size: int = -1, first_crc: int | None = None) -> FileTable:
     """Read a manifest.
 
     Args:
         path: Absolute.
         size: Its bytes, as the entry has them; needed on a store.
-        crc: Its CRC-32, as the entry has it; None: the manifest is of an older version.
+        first_crc: As the entry has it; None: the manifest is of an older version.
 
     Raises:
         IndexProblem: If the file is no manifest, or not whole.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with open_file(path, size, keep=True, whole=True) as source:
-            data = source.read_at(0, source.size)
-        if crc is None:
-            check_footer(read_footer(BufferSource(data)))
-        elif zlib.crc32(data) != crc:
-            raise WrongBytes("its bytes are not those that were written")
-        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        with open_file(path, size, keep=True) as source:
+            table = FirstRead(source, None, first_crc).table()
         numbers = [integers_of(table[name], np.int64) for name in _NUMBERS]
         names = _names(table, _NAME)
         etags = _names(table, _ETAG) if _ETAG in table.schema.names else None

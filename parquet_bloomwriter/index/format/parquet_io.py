@@ -4,12 +4,11 @@ A new file reaches the disk as a whole, or nothing of it is left. The disk begin
 rows are still being added (see `replace.copying`).
 
 pyarrow gets no byte of an index that was not checked before: on some malformed bytes it ends the
-process. Of a part, the footer and the chunks of the columns that are needed are read by this
-package, checked, and given to pyarrow in memory; `first_crc` of the log's entry is the CRC-32 of
-the footer, from its first byte to the end of the file, and of these chunks, in the order in which
-they stand in the file. Of a manifest, that is all bytes of the file, `crc`. Files of older versions
-of this package have no checksums: of them, all numbers in the footer that pyarrow relies on are
-compared with each other and with the file.
+process. The footer and the chunks of the columns that are needed (of a manifest, all) are read by
+this package, checked, and given to pyarrow in memory; `first_crc` of the log's entry is the CRC-32
+of the footer, from its first byte to the end of the file, and of these chunks, in the order in
+which they stand in the file. Files of older versions of this package have no checksums: of them,
+all numbers in the footer that pyarrow relies on are compared with each other and with the file.
 
 Integers go from Arrow to NumPy by their buffers: `to_numpy` and `numpy.asarray` of Arrow's arrays
 import pandas if it is installed, which costs 0.3 s and 50 MB, and a lookup does not need it.
@@ -163,7 +162,7 @@ def check_whole(source: Source, crc: int | None) -> None:
 
 
 class FirstRead:
-    """The footer of a part, and the chunks of some columns, as bytes that have been read.
+    """The footer of a file, and the chunks of some columns, as bytes that have been read.
 
     Attributes:
         footer: The footer.
@@ -184,7 +183,7 @@ class FirstRead:
                 the footer contradicts itself.
             OSError: If reading fails.
         """
-        self._names = list(names)
+        self._names = None if names is None else list(names)
         file: BufferSource | _Kept | None = None
         if source.size <= _WHOLE_BYTES:
             file = BufferSource(source.read_at(0, source.size), name=source.name)
@@ -204,7 +203,7 @@ class FirstRead:
             file = _Kept(source.size, ranges, [*pieces, tail])
         self._file = file.for_arrow()
 
-    def table(self, *, read_dictionary: Sequence[str]) -> pa.Table:
+    def table(self, *, read_dictionary: Sequence[str] = ()) -> pa.Table:
         """Decode the columns, some of them as dictionaries.
 
         Raises:
@@ -217,8 +216,8 @@ class FirstRead:
         return file.read(self._names, use_threads=False)
 
 
-def check_footer(footer: Footer, names: Sequence[str] | None = None) -> None:
-    """Check what a footer says of some columns that have no repeated values, or of all.
+def check_footer(footer: Footer, names: Sequence[str] | None) -> None:
+    """Check what a footer says of some columns without repeated values; None: of all columns.
 
     Raises:
         ValueError: If there is no such column, or what is said of it contradicts itself.
@@ -232,28 +231,29 @@ def check_footer(footer: Footer, names: Sequence[str] | None = None) -> None:
         raise ValueError("a column is compressed by a codec that does not exist")
     if (chunks.value(ChunkField.NUM_VALUES)[:, columns] != num_rows[:, np.newaxis]).any():
         raise ValueError("a column has another number of values than there are rows")
-    if ((starts < len(_MAGIC)) | (lengths < 0) | (lengths > footer.start - starts)).any():
+    is_outside = (starts < len(_MAGIC)) | (lengths < 0) | (lengths > footer.start - starts)
+    if is_outside[num_rows > 0].any():
         raise ValueError("a column lies outside the file")
     types = chunks.value(ChunkField.TYPE)[:, columns]
     if (types != [footer.leaves[column].physical_type for column in columns]).any():
         raise ValueError("a column has another type than the schema says")
 
 
-def _chunks(footer: Footer, names: Sequence[str]) -> list[Range]:
+def _chunks(footer: Footer, names: Sequence[str] | None) -> list[Range]:
     """Return where the chunks of columns are, in the order in which they stand in the file.
 
     Raises:
         ValueError: If there is no such column, or chunks of impossible sizes.
     """
     columns = _ordinals(footer, names)
-    starts = footer.chunk_starts()[:, columns].ravel().tolist()
-    lengths = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, columns].ravel().tolist()
-    if any(
-        length < 0 or start + length > footer.start
-        for start, length in zip(starts, lengths, strict=True)
-    ):
+    with_rows = np.flatnonzero(footer.row_groups.value(RowGroupField.NUM_ROWS))[:, np.newaxis]
+    starts = footer.chunk_starts()[with_rows, columns].ravel().tolist()
+    lengths = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[with_rows, columns]
+    pairs = zip(starts, lengths.ravel().tolist(), strict=True)
+    ranges = [(start, start + length) for start, length in pairs]
+    if any(not 0 < start < stop <= footer.start for start, stop in ranges):
         raise ValueError("a column lies outside the file")
-    return sorted((start, start + length) for start, length in zip(starts, lengths, strict=True))
+    return sorted(ranges)
 
 
 def _ordinals(footer: Footer, names: Sequence[str] | None) -> list[int]:

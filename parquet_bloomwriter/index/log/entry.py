@@ -100,12 +100,13 @@ class IndexFile:
     """Bytes."""
 
     crc: int | None = None
-    """CRC-32 of the whole file; None for slices, which have checksums of their own, and for files
-    of older versions of this package."""
+    """CRC-32 of the whole file, of parts and filters of all values."""
 
     first_crc: int | None = None
-    """CRC-32 of what a lookup reads first of a part (see `format.parquet_io`); None for other
-    files. A part with this number has checksums of its filters, too."""
+    """CRC-32 of what a lookup reads first, of parts and manifests; see `format.parquet_io`.
+
+    Files with these numbers have checksums of their filters, too. Files of older versions of this
+    package have none of all that; slices have only checksums of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +227,11 @@ class OtherFormat(IndexProblem):
 
 def to_json(entry: Entry) -> bytes:
     """Return an entry as JSON."""
-    whole = {"format": FORMAT, **asdict(entry, dict_factory=_without_absent)}
+    return with_checksum({"format": FORMAT, **asdict(entry, dict_factory=_without_absent)})
+
+
+def with_checksum(whole: Json) -> bytes:
+    """Return what an entry says as JSON, and its checksum."""
     data = json.dumps(whole, indent=1, allow_nan=False).removesuffix("\n}").encode("ascii")
     return data + f',\n "crc": "{zlib.crc32(data):08x}"\n}}\n'.encode("ascii")
 
@@ -274,10 +279,14 @@ def _check(data: bytes, found: Json, entry: Entry) -> None:
     """
     check = _CHECK.search(data)
     if check is None:
-        if "crc" in found or any(file.crc is not None for file in entry.needed_files()):
+        if "crc" in found or any(map(_is_checked, entry.needed_files())):
             raise ValueError("it has lost its checksum")
     elif int(check[1], 16) != zlib.crc32(data[: check.start()]):
         raise ValueError("its bytes are not those that were written")
+
+
+def _is_checked(file: IndexFile) -> bool:
+    return file.crc is not None or file.first_crc is not None
 
 
 def _entry(found: Json) -> Entry:

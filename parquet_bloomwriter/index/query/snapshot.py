@@ -303,7 +303,7 @@ class Snapshot:
             raise IndexProblem("the index's entry names no manifest", path=self.folder)
         manifest = self.entry.manifest
         path = os.path.join(self.folder, manifest.path)
-        files = read_manifest(path, manifest.size, manifest.crc)
+        files = read_manifest(path, manifest.size, manifest.first_crc)
         if is_on_store(self.folder):
             self._files = files.by_id()
             return self._files

@@ -531,7 +531,8 @@ def _filters(folder: Path, *log_ids: int) -> list[tuple[object, ...]]:
     found = []
     for column in entry.columns:
         for part in column.parts:
-            rows = pq.read_table(folder / part.path, partitioning=None).to_pylist()
+            table = pq.read_table(folder / part.path, partitioning=None)
+            rows = table.drop_columns("BFChecks").to_pylist()
             found += [(column.name, *row.values()) for row in rows]
     return sorted(found)
 

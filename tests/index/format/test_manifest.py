@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,8 +49,8 @@ def test_round_trip(rows: list[tuple[int, str, int, int, int]], tmp_path_factory
     path = tmp_path_factory.mktemp("m") / "manifest.bfindex"  # type: ignore[attr-defined]
     written = write_manifest(str(path), table_of(rows))
     assert written.size == path.stat().st_size
-    assert written.crc == zlib.crc32(path.read_bytes())
-    assert rows_of(read_manifest(str(path))) == rows
+    for crc in (None, written.first_crc):
+        assert rows_of(read_manifest(str(path), written.size, crc)) == rows
 
 
 def test_anyone_can_read_it(tmp_path: Path) -> None:

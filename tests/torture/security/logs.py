@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.index.layout import HOME, LOG
+from parquet_bloomwriter.index.log.entry import with_checksum
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,20 +22,23 @@ def index_folder(table: Path, name: str) -> Path:
 def newest(index: Path) -> tuple[Path, Json]:
     """The newest entry of a log: its file, and what it says."""
     path = max((index / LOG).iterdir(), key=lambda entry: int(entry.name))
-    return path, json.loads(path.read_bytes())
+    found = json.loads(path.read_bytes())
+    found.pop("crc", None)
+    return path, found
 
 
 def rewrite(index: Path, **changes: object) -> None:
     """Change the newest entry where it stands."""
     path, entry = newest(index)
-    path.write_text(json.dumps(entry | changes))
+    path.write_bytes(with_checksum(entry | changes))
 
 
 def append(index: Path, **changes: object) -> None:
     """Write one more entry, like the newest but for the changes."""
     path, entry = newest(index)
     following = int(path.name) + 1
-    (path.parent / str(following)).write_text(json.dumps(entry | {"id": following} | changes))
+    found = entry | {"id": following} | changes
+    (path.parent / str(following)).write_bytes(with_checksum(found))
 
 
 def make_hostile(index: Path, text: str) -> None:

@@ -6,7 +6,6 @@ one than the log says, no file may be excluded that holds the value.
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import tempfile
@@ -21,6 +20,7 @@ import pyarrow.parquet as pq
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.index.format import slice_file
+from parquet_bloomwriter.index.log.entry import with_checksum
 from tests.torture.security.commands import INDEX, commands, run
 from tests.torture.security.hostile import PAYLOADS
 from tests.torture.security.limits import no_hang
@@ -102,7 +102,7 @@ def change_field(original: Path, scratch: Path, number: int) -> Changed:
     field = fields[number % len(fields)]
     value = _VALUES[number // len(fields) % len(_VALUES)]
     _put(entry, field, value)
-    path.write_text(json.dumps(entry))
+    path.write_bytes(with_checksum(entry))
     what = f"field {number}: {'.'.join(map(str, field))} = {value!r}"
     problem = ""
     for word in words:
