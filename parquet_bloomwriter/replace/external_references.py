@@ -14,8 +14,8 @@ programs that were looked at, recognised or not.
 
 `_metadata` is looked for beside the file and, as long as folders are partitions
 (`key=value`), one folder further up. Tables are looked for in all folders up to the root:
-a few file system calls each. Where the file is reached by a symbolic link, both the
-link's and the file's own folders count. A `metadata/` that cannot be listed counts as
+a few file system calls each. Where the file is reached by symbolic links, the
+folders of each link and the file's own count. A `metadata/` that cannot be listed counts as
 Iceberg's: unknown is not "no".
 
 Several formats use common names of folders. A `metadata/` counts only with a metadata file in it,
@@ -30,6 +30,7 @@ which it lies, and about partitions of this folder, so it is looked for as `_met
 from __future__ import annotations
 
 import enum
+import itertools
 import os
 import re
 from dataclasses import dataclass
@@ -170,6 +171,9 @@ FORMATS = (
 )
 """The table formats that are recognised."""
 
+_MOST_LINKS = 40
+"""As many as Linux follows in one path."""
+
 _REMEDIES: dict[ReferenceKind, str | Proposal] = {
     ReferenceKind.HADOOP_CRC: Proposal(
         Way.REGENERATE_CRC, "Have the checksum file regenerated (regenerate_crc=True)"
@@ -198,7 +202,7 @@ def find_by_name(path: str) -> Iterator[Reference]:
 
 def find_references(path: StrPath) -> tuple[Reference, ...]:
     """Find what refers to a file, the nearest first. Nothing is opened but folders."""
-    places = dict.fromkeys((Path(path).absolute(), Path(path).resolve()))
+    places = map(Path, _spellings(path))
     return tuple(dict.fromkeys(found for place in places for found in _references(place)))
 
 
@@ -210,7 +214,7 @@ def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
     """
     places: dict[str, Reach] = {}
     for folder in folders:
-        for start in dict.fromkeys((os.path.abspath(folder), os.path.realpath(folder))):
+        for start in _spellings(folder):
             for place, reaches in _upwards(start):
                 places[place] = reaches | places.get(place, reaches)
     return tuple(found for place, reaches in places.items() for found in _tables(place, reaches))
@@ -297,6 +301,35 @@ def _references(place: Path) -> Iterator[Reference]:
         if Reach.PARTITIONS in reaches:
             yield from _summaries(Path(folder))
         yield from _tables(folder, reaches | Reach.ICEBERG)
+
+
+def _spellings(path: StrPath) -> tuple[str, ...]:
+    """Return the absolute paths of a file: as given, after each symbolic link, and without any.
+
+    A table may lie on the way: its partition is a link to another disk, and a link leads to it.
+    """
+    given, real = os.path.abspath(path), os.path.realpath(path)
+    if given == real:
+        return (real,)
+    on_the_way = itertools.islice(_after_links(Path(path).absolute()), _MOST_LINKS)
+    return tuple(dict.fromkeys((given, *on_the_way, real)))
+
+
+def _after_links(path: Path) -> Iterator[str]:
+    """Yield what a path is after its first link, after the first two, and so on; maybe endless."""
+    place, *names = path.parts
+    while names:
+        name = names.pop(0)
+        if name == os.pardir:
+            place = os.path.dirname(place)
+            continue
+        try:
+            behind = Path(place, name).readlink()
+        except OSError:  # no link
+            place = os.path.join(place, name)
+        else:
+            place, *names = (*Path(place, behind).parts, *names)
+            yield os.path.normpath(os.path.join(place, *names))
 
 
 def _upwards(start: str) -> Iterator[tuple[str, Reach]]:
