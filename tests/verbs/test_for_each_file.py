@@ -382,8 +382,8 @@ def test_backups_beside_their_files_are_left_as_they_are(tmp_path: Path) -> None
 
     list(for_each_file(root, add, output=tmp_path / "out"))  # no row less than before
     assert {*listing(tmp_path / "out")} == {*files, *backups}
-    for given in (root / "*.bak", root / "a.parquet.bak", [*root.iterdir()]):
-        assert any(task.path.endswith(".bak") for task in find_tasks(given)), given
+    for named in ([root / "*.bak"], [root / "a.parquet.bak"], [*root.iterdir()]):
+        assert any(task.path.endswith(".bak") for task in find_tasks(named)), named
 
 
 def test_upper_case_suffixes_are_suffixes(tmp_path: Path) -> None:
