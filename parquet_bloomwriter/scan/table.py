@@ -120,7 +120,7 @@ def find_table(
 
     Raises:
         InvalidArgument: If a pattern matches nothing, a URL cannot be opened here, or there are no
-            files, or rows instead of files.
+            files, or rows instead of files; or if the name of one in a folder is not UTF-8.
         TypeError: If an option is none of pyarrow's.
         Any error of pyarrow: If it finds no files, or no Parquet files.
     """
@@ -233,9 +233,13 @@ def _in_folder(
     import pyarrow.parquet as pq
 
     base = os.fsdecode(source).rstrip("/")
-    files = [
-        pafs.FileInfo(f"{base}/{inner}", pafs.FileType.File, size=size) for inner, size in found
-    ]
+    try:
+        files = [
+            pafs.FileInfo(f"{base}/{inner}", pafs.FileType.File, size=size) for inner, size in found
+        ]
+    except UnicodeEncodeError as error:
+        problem = "pyarrow reads no file whose name is not UTF-8"
+        raise InvalidArgument(problem, path=error.object, remedy="Rename it.") from error
     some = {**options, "schema": pa.schema([])}
     one = pq.ParquetDataset([files[0].path], filesystem, partitioning=None, **some).fragments[0]
     if isinstance(partitioning, str) and partitioning == "hive":

@@ -44,7 +44,7 @@ from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 MAGIC_BYTES = 4
@@ -81,6 +81,9 @@ class Why(StrEnum):
     EMPTY = "empty"
     NOT_REGULAR = "no regular files"
     LOOP = "links back to a folder above"
+    BACKUP = "backups"
+    """For verbs that write in place only. Engines read them, so all others count them."""
+
     DEAD = "links that lead nowhere"
     """Whether there is a file, with which rows, is unknown."""
 
@@ -280,6 +283,22 @@ def why_not(path: str) -> Why | None:
 def _read(file: Any, start: int, stop: int) -> bytes:  # noqa: ANN401  a raw file
     file.seek(start)
     return bytes(file.read(stop - start))
+
+
+def is_backup(path: str, others: Container[str]) -> bool:
+    """Return whether a file is an old version of another one, as far as its name tells.
+
+    Args:
+        path: `NAME` and a suffix, but no Parquet ending: that makes it a file of its own. If `NAME`
+            has no Parquet ending either, the suffix begins with a dot: Hive writes `000000_0` and
+            `000000_0_copy_1`, and both are data.
+        others: The paths among which `NAME` is looked for.
+    """
+    first = path.rfind(os.sep) + 2
+    return not has_suffix(path) and any(
+        (path[end] == "." or has_suffix(path[:end])) and path[:end] in others
+        for end in range(first, len(path))
+    )
 
 
 def why_not_by_magic(size: int, read: Callable[[int, int], bytes]) -> Why | None:

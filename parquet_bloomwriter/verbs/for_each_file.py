@@ -25,7 +25,7 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.replace.target import check_backup_folder, check_folders_above, lies_in
 from parquet_bloomwriter.source.filesystems import check_local, is_far, is_url
-from parquet_bloomwriter.source.folders import Leftovers
+from parquet_bloomwriter.source.folders import Leftovers, Why, is_backup
 from parquet_bloomwriter.source.listing import find_local, is_pattern
 from parquet_bloomwriter.stores.listing import find_remote
 from parquet_bloomwriter.text import redacted, safe
@@ -141,7 +141,7 @@ def for_each_file(  # noqa: PLR0913  all by keyword
     Args:
         inputs: Files, URLs, folders (searched through for Parquet files, as Spark does: hidden
             names are left out, links are followed, and each file is worked on once) and glob
-            patterns; one or several.
+            patterns; one or several. In place, backups are left out that lie beside their files.
         verb: Called with a path, the path of its new version (None for in place), and the number
             of threads it may use; or with the path alone. With `backup_dir`, also with a keyword of
             that name: the folder for the old version of this file, as `bloomify`, `strip` and
@@ -247,10 +247,34 @@ def find_tasks(
     many = len(files) > 1 or any(one.place != one.name or one.is_found for one in files)
     outputs = _outputs(files, new, many=many)
     backups = _backups(files, kept, folders=_folders(named, new if many else None))
-    return [
+    tasks = [
         FileTask(path=one.path, size=one.size, output=target, backup_dir=backup)
         for one, target, backup in zip(files, outputs, backups, strict=True)
     ]
+    # Elsewhere, readers of the outputs are to find as many rows as before.
+    in_place = {task.path for task in tasks if _is_in_place(task.path, task.output)}
+    left_out = _backups_among(files) & in_place
+    if leftovers is not None:
+        for path in left_out:
+            leftovers.add(Why.BACKUP, path)
+    return [task for task in tasks if task.path not in left_out]
+
+
+def _backups_among(files: Iterable[InputFile]) -> set[str]:
+    """Return the paths of the backups that lie beside the files whose old versions they are.
+
+    None is among those that are named themselves, or on a store.
+    """
+    real = {one.path: os.path.realpath(one.path) for one in files if not is_far(one.path)}
+    originals = set(real.values())
+    found = (one.path for one in files if one.is_found and one.path in real)
+    return {path for path in found if is_backup(real[path], originals)}
+
+
+def _is_in_place(path: str, output: str | None) -> bool:
+    return output is None or (
+        not is_far(output) and os.path.realpath(output) == os.path.realpath(path)
+    )
 
 
 def for_each_task(

@@ -143,6 +143,19 @@ def test_a_looped_link_is_no_table(tmp_path: Path) -> None:
     assert find_references(tmp_path / "loop/a.parquet") == ()
 
 
+def test_a_table_may_lie_between_two_links(tmp_path: Path) -> None:
+    """A partition of a table lies on another disk, and a link leads to the partition."""
+    _make(tmp_path, "t/_delta_log/", "disk/p/a.parquet", "links/x")
+    (tmp_path / "t/part=1").symlink_to("../disk/p")
+    (tmp_path / "links/l").symlink_to("../t/part=1")
+    (tmp_path / "links/b.parquet").symlink_to("l/a.parquet")
+    for file in ("t/part=1/a.parquet", "links/l/a.parquet", "links/b.parquet"):
+        assert _found(tmp_path, file) == [(ReferenceKind.DELTA_LOG, "t/_delta_log")], file
+        assert find_table_records([(tmp_path / file).parent]) or file == "links/b.parquet"
+    (tmp_path / "circle").symlink_to("circle")
+    assert _found(tmp_path, "circle") == []
+
+
 def test_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _make(tmp_path, "t/_delta_log/", "t/x/a.parquet")
     monkeypatch.chdir(tmp_path / "t/x")

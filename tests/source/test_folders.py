@@ -188,6 +188,8 @@ def test_a_name_that_is_no_utf8_is_no_obstacle(tmp_path: Path) -> None:
     created = index.create(root, "id", name="ix")
     assert (created.num_files, len(created.left_out)) == (1, 2)
     assert index.lookup(root, f"id = {VALUE}").num_kept == 3
+    with pytest.raises(InvalidArgument, match=r"pyarrow reads no file whose name is not UTF-8"):
+        read_table(root, filters=[("id", "==", VALUE)])
 
 
 def test_damaged_files_count_so_that_opening_them_says_so(tmp_path: Path) -> None:

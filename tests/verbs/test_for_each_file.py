@@ -6,7 +6,8 @@ import errno
 import io
 import os
 import shutil
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pandas as pd
 import polars as pl
@@ -26,10 +27,9 @@ from parquet_bloomwriter import (
     strip,
     verify,
 )
+from parquet_bloomwriter.source.folders import Leftovers, Why
+from parquet_bloomwriter.verbs.for_each_file import find_tasks
 from tests.verbs.files import listing, people, written
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DATA = written()
 NEW = bloomify(DATA).data or b""
@@ -373,6 +373,29 @@ def test_backups_that_would_collide(folder: Path, tmp_path: Path) -> None:
     inputs = [folder / "a.parquet", folder / "sub/a.parquet"]
     with pytest.raises(InvalidArgument, match="several inputs would be kept as"):
         list(for_each_file(inputs, backed_up, backup_dir=tmp_path / "kept"))
+
+
+def test_backups_beside_their_files_are_left_as_they_are(tmp_path: Path) -> None:
+    """Readers count them, for engines do; a verb that writes in place would spoil them."""
+    root = tmp_path / "in"
+    files = ("a.parquet", "000000_0", "000000_0_copy_1", "b.parquet.gz")
+    backups = ("a.parquet.bak", "a.parquet.bak.bak", "a.parquet~", "000000_0.bak")
+    root.mkdir()
+    for name in (*files, *backups):
+        (root / name).write_bytes(DATA)
+    expected = {**dict.fromkeys(files, NEW), **dict.fromkeys(backups, DATA)}
+    for given, output in ((root, None), (root, root), (root / "*", None)):
+        left = Leftovers()
+        tasks = find_tasks([root / "a.parquet", given], output=output, leftovers=left)
+        assert {Path(task.path).name for task in tasks} == {*files}
+        assert [(one.why, one.num_names) for one in left.groups()] == [(Why.BACKUP, len(backups))]
+    assert [one.error for one in for_each_file(root, add)] == [None] * len(files)
+    assert listing(root) == expected
+
+    list(for_each_file(root, add, output=tmp_path / "out"))  # no row less than before
+    assert {*listing(tmp_path / "out")} == {*files, *backups}
+    for named in ([root / "*.bak"], [root / "a.parquet.bak"], [*root.iterdir()]):
+        assert any(task.path.endswith(".bak") for task in find_tasks(named)), named
 
 
 def test_upper_case_suffixes_are_suffixes(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
     fileId int64    fileName string    size int64    modificationTime int64 (ms)    numRows int64
 
 All are required. The order of rows has no meaning; ids and names occur once. Of a table on a store,
-there is one column more, `etag string`. The log's entry has the CRC-32 of all columns and the footer.
+there is one column more, `etag string`. The log's entry has a CRC-32 (see `parquet_io`).
 """
 
 # ruff: noqa: PTH120  paths are strings, as in the entries
