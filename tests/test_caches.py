@@ -53,4 +53,3 @@ def test_temporary_files_stay_where_threads_make_them(monkeypatch: pytest.Monkey
     (folder,) = _by_threads(lambda _: jobs.scratch_folder())
     assert Path(file).read_text("utf-8") == "{}"
     assert Path(folder).is_dir()
-    jobs._scratch[-1].cleanup()  # noqa: SLF001  as above

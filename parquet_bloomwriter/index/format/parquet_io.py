@@ -169,12 +169,14 @@ class FirstRead:
         crc: CRC-32 of all of it, see the head of the module.
     """
 
-    def __init__(self, source: IndexSource, names: Sequence[str], crc: int | None = None) -> None:
+    def __init__(
+        self, source: IndexSource, names: Sequence[str] | None, crc: int | None = None
+    ) -> None:
         """Read the footer, and the chunks of columns of integers or texts.
 
         Args:
-            source: The part.
-            names: The columns.
+            source: The file.
+            names: The columns; None: all.
             crc: What the CRC-32 of all of it must be; None: it is not known.
 
         Raises:
@@ -213,7 +215,11 @@ class FirstRead:
 
         names = list(read_dictionary)
         file = pq.ParquetFile(self._file, read_dictionary=names, pre_buffer=False)
-        return file.read(self._names, use_threads=False)
+        num_rows = self.footer.row_groups.value(RowGroupField.NUM_ROWS)
+        if num_rows.all():
+            return file.read(self._names, use_threads=False)
+        with_rows = np.flatnonzero(num_rows).tolist()  # the others have no pages to speak of
+        return file.read_row_groups(with_rows, self._names, use_threads=False)
 
 
 def check_footer(footer: Footer, names: Sequence[str] | None) -> None:
