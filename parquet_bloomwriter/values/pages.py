@@ -258,7 +258,9 @@ def check_pages(
         raise OSError(unlikely or problem)
     for packed, unpacked in table[:, [PAGE_COMPRESSED, PAGE_UNCOMPRESSED]].tolist():
         if is_sample and is_bomb(packed, unpacked):
-            raise OSError(bomb(packed, unpacked))
+            raise OSError(
+                f"a page of {packed:,} bytes unpacks to {unpacked:,}, too many for a sample"
+            )
 
 
 def is_bomb(packed: int, unpacked: int) -> bool:
@@ -269,11 +271,6 @@ def is_bomb(packed: int, unpacked: int) -> bool:
         unpacked: Bytes to which the page unpacks.
     """
     return unpacked > max(_HARMLESS_BYTES, _BOMB_RATIO * packed)
-
-
-def bomb(packed: int, unpacked: int) -> str:
-    """Return the clause that says so."""
-    return f"a page of {packed:,} bytes unpacks to {unpacked:,}, which is too much for a sample"
 
 
 def _more_follow(source: Source, extent: Extent, position: int) -> bool:

@@ -110,6 +110,30 @@ def test_no_damage_excludes_a_file_that_holds_the_value(
         assert found["noticed"] > found["of"] // 4
 
 
+@pytest.mark.parametrize(
+    ("kind", "pattern"), [("plain", "part-*"), ("iceberg", "part-*"), ("plain, sliced", "global-*")]
+)
+def test_no_byte_of_a_filter_excludes_a_file_that_holds_the_value(
+    make: Callable[[str], Path], kind: str, pattern: str
+) -> None:
+    folder = make(kind)
+    values = json.dumps(_values_of(folder))
+    num_wrong = num_noticed = 0
+    for path in sorted(folder.rglob(pattern)):
+        data = path.read_bytes()
+        filters = [data]
+        if pattern == "part-*":
+            filters = pq.read_table(path, columns=["BFBinary"])["BFBinary"].to_pylist()
+        for one in filters:
+            start = data.index(one)
+            tasks = [{"path": f"byte {byte}"} for byte in range(start + 16, start + len(one), 2)]
+            for answer in work("tests.index.flips", tasks, str(folder), values, str(path)):
+                assert not isinstance(answer, Crash), answer
+                num_wrong += bool(answer["wrong"])
+                num_noticed += answer["noticed"]
+    assert (num_wrong, num_noticed > 0) == (0, True)
+
+
 def test_no_codec_of_an_index_of_an_older_version_ends_the_process(tmp_path: Path) -> None:
     """Such an index has no checksums; pyarrow ends the process at a codec that does not exist."""
     folder = Path(small_index(tmp_path).folder)

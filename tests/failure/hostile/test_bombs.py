@@ -106,7 +106,9 @@ def test_advice_does_not_unpack_a_bomb() -> None:
     before = pool.max_memory()
     (column,) = advise(bomb, jobs=1).columns
     assert pool.max_memory() == before
-    assert re.search(r"a page of [\d,]+ bytes unpacks to [\d,]+, which is too much", column.reason)
+    assert re.search(
+        r"a page of [\d,]+ bytes unpacks to [\d,]+, too many for a sample", column.reason
+    )
 
 
 def test_column_chunks_that_share_bytes_are_not_read_again_and_again() -> None:
