@@ -11,9 +11,14 @@ import datafusion
 import pyarrow as pa
 import pytest
 
-from parquet_bloomwriter import UnsupportedFile, dataset, iter_batches, read_table
+from parquet_bloomwriter import MalformedFile, UnsupportedFile, dataset, iter_batches, read_table
+from parquet_bloomwriter.scan.survivors import find_survivors
+from parquet_bloomwriter.scan.table import find_table
+from tests.metadata.test_contradictions import TYPE, with_field
 from tests.torture.harness import Plan, run
 from tests.torture.hostile.footers_campaign import Footers
+from tests.torture.hostile.replacing import zigzag
+from tests.verbs.files import footer_of, with_footer, written
 from tests.verbs.test_encrypted import encrypted
 
 if TYPE_CHECKING:
@@ -33,6 +38,21 @@ def test_what_pyarrow_hangs_on_is_refused(tmp_path: Path) -> None:
         found = run(footers, [f"read_table/{number}" for number in tried])
     assert [problem for one in found.values() for problem in one.problems] == []
     assert found["read_table"].tried == len(tried)
+
+
+def test_a_file_that_is_read_as_a_whole_is_checked_though_no_row_group_matches(
+    tmp_path: Path,
+) -> None:
+    """So it is read when it was replaced in the middle of a first scan."""
+    path = tmp_path / "a.parquet"
+    data = written(pa.table({"a": [1, 2], "b": [1, 2]}))
+    other_type = with_field(footer_of(data).data, TYPE, zigzag(1))  # of the last column
+    path.write_bytes(with_footer(data, other_type))
+    table = find_table(str(path), filesystem=None, partitioning="hive", options={})
+    filters = [("a", "=", 5), ("b", "=", 1)]
+    assert find_survivors(table, filters).pieces == ()
+    with pytest.raises(MalformedFile, match="another physical type"):
+        find_survivors(table, filters, probes=False)
 
 
 def test_a_filter_on_an_encrypted_column_needs_its_keys() -> None:

@@ -21,6 +21,7 @@ from parquet_bloomwriter.index.log.entry import (
     GlobalFilter,
     IndexedColumn,
     IndexFile,
+    OtherFormat,
     SliceFile,
     State,
     from_json,
@@ -190,7 +191,8 @@ def test_no_flipped_bit_makes_another_entry() -> None:
         flipped[place // 8] ^= 1 << place % 8
         try:
             found = from_json(bytes(flipped), path="x")
-        except IndexProblem:
+        except IndexProblem as error:
+            assert not isinstance(error, OtherFormat), bytes(flipped)  # cancel leaves these alone
             continue
         assert found == one, (place, bytes(flipped))
     without = json.loads(data)
