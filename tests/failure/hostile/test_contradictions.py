@@ -5,6 +5,8 @@ Mutants are read in processes of their own, because pyarrow, asked by itself, ne
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import datafusion
@@ -53,6 +55,27 @@ def test_a_file_that_is_read_as_a_whole_is_checked_though_no_row_group_matches(
     assert find_survivors(table, filters).pieces == ()
     with pytest.raises(MalformedFile, match="another physical type"):
         find_survivors(table, filters, probes=False)
+
+
+def test_a_file_that_was_replaced_before_it_is_streamed_is_checked(tmp_path: Path) -> None:
+    """In a process of its own, which pyarrow would end."""
+    folder, damaged = tmp_path / "table", tmp_path / "damaged"
+    data = written(pa.table({"a": [1, 2], "b": [1, 2]}))
+    folder.mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        (folder / name).write_bytes(data)
+    damaged.write_bytes(with_footer(data, with_field(footer_of(data).data, TYPE, zigzag(1))))
+    code = (
+        "import os, sys; from parquet_bloomwriter import iter_batches\n"
+        "rows = iter_batches(sys.argv[1], filters=[('b', '=', 1)], columns=['a'])\n"
+        "os.replace(sys.argv[2], sys.argv[1] + '/b.parquet')\n"
+        "try: list(rows)\n"
+        "except OSError as error: print(error)\n"
+    )
+    command = [sys.executable, "-c", code, str(folder), str(damaged)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "does not match" in done.stdout
 
 
 def test_a_filter_on_an_encrypted_column_needs_its_keys() -> None:
