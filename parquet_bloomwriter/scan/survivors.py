@@ -177,10 +177,10 @@ def _probe(  # noqa: PLR0913  what both callers know
     )
     states = FileStates.of(fragments)
     probed = _probed(table, fragments, bindings)
-    compares = condition is None or _may_compare_statistics(
-        table, probed, condition, streams=streams
-    )
     found = [None if one.error or one.known is None or not probes else one for one in probed]
+    pairs = zip(probed, found, strict=True)
+    read = [one for one, judged in pairs if judged is None or judged.surviving]
+    compares = condition is None or _may_compare_statistics(table, read, condition, streams=streams)
     pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
     cut = [piece.fragment for piece in pieces if piece.row_groups is not None]
     return Survivors(
@@ -196,6 +196,12 @@ def _may_compare_statistics(
 ) -> bool:
     """Return whether pyarrow may compare the statistics of the columns in a condition.
 
+    Args:
+        table: The table.
+        probed: The files of it of which anything will be read.
+        condition: What rows must satisfy.
+        streams: As for `find_survivors`.
+
     Raises:
         MalformedFile, UnsupportedFile: As `find_survivors`.
     """
@@ -205,7 +211,7 @@ def _may_compare_statistics(
             if not streams:
                 raise one.error
             answer = False
-        if one.known is None or not one.surviving:
+        if one.known is None:
             continue
         for ordinal, found in one.known.contradictions().items():
             if found.consequence is Consequence.NEED_KEYS and table.has_keys:

@@ -264,6 +264,8 @@ def _types(table: pa.Table, path: str) -> tuple[tuple[str, ...], NDArray[np.int3
 
     if TYPE not in table.schema.names or table[TYPE].null_count:
         raise _broken(path, f"it has no column {TYPE}, or nulls in it")
+    if not pa.types.is_dictionary(table[TYPE].type):
+        raise _broken(path, f"the column {TYPE} is not text")
     column = table[TYPE].unify_dictionaries().combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)
@@ -395,7 +397,10 @@ def _check_pages(
     """Check that all filters of a row group are in one page, bare, one behind the other."""
     start, stop = chunk
     head = source.read_at(start, min(start + _PAGE_HEADER_BYTES, stop))
-    header = scan(head, _PAGE_HEADER, origin=start)
+    try:
+        header = scan(head, _PAGE_HEADER, origin=start)
+    except FileProblem as error:
+        raise _broken(path, f"a page has no header: {error.problem}") from error
     _check_page(header.values[0].tolist(), num_bytes, path)
     if start + header.stop + int((num_bytes + LENGTH_BYTES).sum()) != stop:
         raise _broken(path, "a page does not fill its column chunk")

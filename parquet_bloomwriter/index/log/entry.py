@@ -256,8 +256,7 @@ def from_json(data: bytes, *, path: str) -> Entry:
         found = json.loads(data)
         newer = found["format"] != FORMAT or found["kind"] != KIND
         entry = None if newer else _entry(found)
-        if entry is not None:
-            _check(data, found, entry)
+        _check(data, found, entry)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexProblem(
             f"the entry of the index's log cannot be read ({type(error).__name__}: {error})",
@@ -271,15 +270,18 @@ def from_json(data: bytes, *, path: str) -> Entry:
     return entry
 
 
-def _check(data: bytes, found: Json, entry: Entry) -> None:
+def _check(data: bytes, found: Json, entry: Entry | None) -> None:
     """Check the CRC-32 of an entry, if it has one or must have one.
+
+    An entry of another version (None) is checked, too, as damage can make any entry look like one;
+    but only this version's entries must have a CRC-32.
 
     Raises:
         ValueError: If it is wrong, or missing.
     """
     check = _CHECK.search(data)
     if check is None:
-        if "crc" in found or any(map(_is_checked, entry.needed_files())):
+        if entry and ("crc" in found or any(map(_is_checked, entry.needed_files()))):
             raise ValueError("it has lost its checksum")
     elif int(check[1], 16) != zlib.crc32(data[: check.start()]):
         raise ValueError("its bytes are not those that were written")

@@ -5,15 +5,22 @@ Mutants are read in processes of their own, because pyarrow, asked by itself, ne
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import datafusion
 import pyarrow as pa
 import pytest
 
-from parquet_bloomwriter import UnsupportedFile, dataset, iter_batches, read_table
+from parquet_bloomwriter import MalformedFile, UnsupportedFile, dataset, iter_batches, read_table
+from parquet_bloomwriter.scan.survivors import find_survivors
+from parquet_bloomwriter.scan.table import find_table
+from tests.metadata.test_contradictions import TYPE, with_field
 from tests.torture.harness import Plan, run
 from tests.torture.hostile.footers_campaign import Footers
+from tests.torture.hostile.replacing import zigzag
+from tests.verbs.files import footer_of, with_footer, written
 from tests.verbs.test_encrypted import encrypted
 
 if TYPE_CHECKING:
@@ -33,6 +40,42 @@ def test_what_pyarrow_hangs_on_is_refused(tmp_path: Path) -> None:
         found = run(footers, [f"read_table/{number}" for number in tried])
     assert [problem for one in found.values() for problem in one.problems] == []
     assert found["read_table"].tried == len(tried)
+
+
+def test_a_file_that_is_read_as_a_whole_is_checked_though_no_row_group_matches(
+    tmp_path: Path,
+) -> None:
+    """So it is read when it was replaced in the middle of a first scan."""
+    path = tmp_path / "a.parquet"
+    data = written(pa.table({"a": [1, 2], "b": [1, 2]}))
+    other_type = with_field(footer_of(data).data, TYPE, zigzag(1))  # of the last column
+    path.write_bytes(with_footer(data, other_type))
+    table = find_table(str(path), filesystem=None, partitioning="hive", options={})
+    filters = [("a", "=", 5), ("b", "=", 1)]
+    assert find_survivors(table, filters).pieces == ()
+    with pytest.raises(MalformedFile, match="another physical type"):
+        find_survivors(table, filters, probes=False)
+
+
+def test_a_file_that_was_replaced_before_it_is_streamed_is_checked(tmp_path: Path) -> None:
+    """In a process of its own, which pyarrow would end."""
+    folder, damaged = tmp_path / "table", tmp_path / "damaged"
+    data = written(pa.table({"a": [1, 2], "b": [1, 2]}))
+    folder.mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        (folder / name).write_bytes(data)
+    damaged.write_bytes(with_footer(data, with_field(footer_of(data).data, TYPE, zigzag(1))))
+    code = (
+        "import os, sys; from parquet_bloomwriter import iter_batches\n"
+        "rows = iter_batches(sys.argv[1], filters=[('b', '=', 1)], columns=['a'])\n"
+        "os.replace(sys.argv[2], sys.argv[1] + '/b.parquet')\n"
+        "try: list(rows)\n"
+        "except OSError as error: print(error)\n"
+    )
+    command = [sys.executable, "-c", code, str(folder), str(damaged)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "does not match" in done.stdout
 
 
 def test_a_filter_on_an_encrypted_column_needs_its_keys() -> None:

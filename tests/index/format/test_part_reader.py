@@ -127,6 +127,15 @@ def test_missing_columns_are_refused(tmp_path: Path, name: str) -> None:
             read(path)
 
 
+def test_types_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    table, path = part_table(ROWS), tmp_path / "part.bfindex"
+    place = table.schema.get_field_index("columnType")
+    table = table.set_column(place, "columnType", pa.array(range(len(ROWS))))
+    write_part(str(path), [table], schema=table.schema)
+    with pytest.raises(IndexProblem, match="columnType is not text"):
+        read(path)
+
+
 @pytest.mark.parametrize("wrong", [0, -1, 1, 79, 1 << 30])
 def test_wrong_lengths_are_refused(tmp_path: Path, wrong: int) -> None:
     path = tmp_path / "part.bfindex"
@@ -177,12 +186,13 @@ def test_no_flipped_bit_of_a_page_header_moves_a_filter(tmp_path: Path) -> None:
             path.write_bytes(flipped)
             try:
                 found = read(path).starts
-            except Exception:  # noqa: BLE001
-                outcomes.add("refused")
+            except IndexProblem as error:
+                outcomes.add("refused" if error.path == str(path) else "refused without its path")
             else:
                 outcomes.add("same")
                 assert np.array_equal(found, expected)
     assert "refused" in outcomes
+    assert outcomes <= {"refused", "same"}
 
 
 @pytest.mark.parametrize("which", ["uncompressed", "compressed"])

@@ -21,6 +21,7 @@ from parquet_bloomwriter.index.log.entry import (
     GlobalFilter,
     IndexedColumn,
     IndexFile,
+    OtherFormat,
     SliceFile,
     State,
     from_json,
@@ -190,6 +191,8 @@ def test_no_flipped_bit_makes_another_entry() -> None:
         flipped[place // 8] ^= 1 << place % 8
         try:
             found = from_json(bytes(flipped), path="x")
+        except OtherFormat:
+            pytest.fail(f"cancel would leave this entry alone: {bytes(flipped)!r}")
         except IndexProblem:
             continue
         assert found == one, (place, bytes(flipped))
