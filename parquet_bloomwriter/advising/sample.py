@@ -15,7 +15,7 @@ from parquet_bloomwriter.advising.column_profile import SKETCH_HASHES, RowGroupS
 from parquet_bloomwriter.hashing import hash_array
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.predicate.bound import Order
-from parquet_bloomwriter.values.pages import is_bomb
+from parquet_bloomwriter.values import is_bomb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -181,12 +181,18 @@ _MARK = "\x01"
 _UNUSUAL = re.compile(r"[\\$\x01]|--|/\*")
 _STRING = r"'(?:[^']|'')*+'"
 _NUMBER = r"-?\d+(?:\.\d+)?"
-_LIST = r"(?:NULL\s*,\s*)*+{0}(?:\s*,\s*(?:NULL|{0}))*+"
+
+
+def _list_of(literal: str) -> str:
+    """Return the pattern of a list of literals and NULLs."""
+    return rf"(?:NULL\s*,\s*)*+{literal}(?:\s*,\s*(?:NULL|{literal}))*+"
+
+
 _LISTS = re.compile(
     rf"""
     {_STRING} | "(?:[^"]|"")*+"
     | (?P<before>\bIN\s*\(\s*)
-      (?P<list>(?>{_LIST.format(_NUMBER)}) | (?>{_LIST.format(_STRING)}))
+      (?P<list>(?>{_list_of(_NUMBER)}) | (?>{_list_of(_STRING)}))
       (?=\s*\))
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,

@@ -52,12 +52,15 @@ _MAGIC = frozenset({b"PAR1", b"PARE"})
 
 _HIDDEN = ("_", ".")
 _BEING_COPIED = "._COPYING_"
+_OF_INDEXES = (".bfindex", ".bloom")
+"""Endings of the files of an index, which may lie in a folder without an underscore (`--home`)."""
+
 _SUMMARIES = ("_metadata", "_common_metadata")
 
 _COMPANION = re.compile(
     r"_SUCCESS|_metadata|_common_metadata|_delta_log|_change_data|_spark_metadata|_bloom_index"
     r"|_symlink_format_manifest|_(started|committed|vacuum)_\w*|\..*\.crc|\.hoodie.*|\.DS_Store"
-    r"|.*_\$folder\$"
+    r"|.*_\$folder\$|.*\.bfindex|global-[\w-]+\.bloom"
 )
 """Names that writers put beside their data; EMR marks folders on S3 by the last one."""
 
@@ -148,14 +151,18 @@ def has_suffix(name: str) -> bool:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether Spark passes over files of this name."""
+    """Return whether Spark passes over files of this name, or an index of ours has them."""
+    return name.endswith(_OF_INDEXES) or _is_hidden_to_spark(name)
+
+
+def _is_hidden_to_spark(name: str) -> bool:
     underscored = name.startswith("_") and "=" not in name
     return underscored or name.startswith(".") or name.endswith(_BEING_COPIED)
 
 
 def is_hidden_folder(name: str) -> bool:
     """Return whether Spark passes over folders of this name."""
-    return is_hidden(name) and not name.startswith(_SUMMARIES)
+    return _is_hidden_to_spark(name) and not name.startswith(_SUMMARIES)
 
 
 class Found(NamedTuple):
@@ -207,7 +214,7 @@ def walk(
 
 
 def _may_hide(name: str) -> bool:
-    return name.startswith(_HIDDEN) or name.endswith(_BEING_COPIED)
+    return name.startswith(_HIDDEN) or name.endswith((_BEING_COPIED, *_OF_INDEXES))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -22,7 +22,6 @@ from parquet_bloomwriter.source.listing import (
     size_in,
     split_pattern,
 )
-from parquet_bloomwriter.stores.buckets import candidates_in, parquet_among
 from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.urls import ObjectPath, is_s3, parse_url
 
@@ -139,6 +138,8 @@ def _find_objects(url: str, leftovers: Leftovers) -> list[RemoteFile]:
         if not below:
             return _matching(url, place, bucket.objects(_fixed(key)))
         key += "/"
+    from parquet_bloomwriter.stores.buckets import candidates_in, parquet_among
+
     sure, doubtful = candidates_in(bucket, key, leftovers)
     found = sorted(sure + parquet_among(bucket, doubtful, leftovers))
     return [

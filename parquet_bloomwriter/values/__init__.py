@@ -1,7 +1,7 @@
 """Column chunks -> their values as Parquet stores them, by pyarrow."""
 
 from parquet_bloomwriter.values.dictionary import DictionaryPage, page_in
-from parquet_bloomwriter.values.pages import is_near
+from parquet_bloomwriter.values.pages import is_bomb, is_near
 from parquet_bloomwriter.values.stream import (
     MOST_READ_AHEAD,
     LeafReader,
@@ -19,6 +19,7 @@ __all__ = [
     "are_odd_instants",
     "floating_dtype",
     "has_odd_instants",
+    "is_bomb",
     "is_near",
     "page_in",
 ]

@@ -16,6 +16,8 @@ from parquet_bloomwriter import bloomify, index
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.index import api
 from parquet_bloomwriter.index.build.threads import ThreadEngine
+from parquet_bloomwriter.index.format.filter_file import read_global
+from parquet_bloomwriter.index.format.part_writer import CHECKS
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.spark import SparkEngine, jobs
 from parquet_bloomwriter.spark.progress import JobLine, TaskProgress
@@ -257,10 +259,12 @@ def of_column(folder: str, entry: Entry, name: str) -> list[Any]:
     union = column.global_filter
     if union is None:
         return [parts, column.no_global]
-    return [parts, Path(folder, union.file.path).read_bytes(), union.fpp, union.ndv, union.stop]
+    bits = read_global(folder, union.file).blocks.tobytes()
+    return [parts, bits, union.fpp, union.ndv, union.stop]
 
 
 def rows_of(folder: str, paths: list[str]) -> list[dict[str, Any]]:
     tables = [pq.read_table(Path(folder, path), partitioning=None) for path in paths]
-    rows = [row for table in tables for row in table.to_pylist()]
+    # Checksums depend on the names of files, which are random.
+    rows = [row for table in tables for row in table.drop_columns([CHECKS]).to_pylist()]
     return sorted(rows, key=lambda row: (row["fileId"], row.get("rowGroup", 0)))

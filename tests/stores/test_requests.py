@@ -333,7 +333,6 @@ def test_another_store_under_the_same_endpoint_is_tried_itself() -> None:
 
 def test_what_an_older_version_remembered_is_not_believed() -> None:
     path = conditions._file()  # noqa: SLF001
-    path.parent.mkdir(parents=True)
     entry = {"conditions": True, "copies": True, "at": time.time()}
     path.write_text(json.dumps({"http://store.example bucket": entry}))
     assert is_tried(answering("one", honours=True))
