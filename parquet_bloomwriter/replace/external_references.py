@@ -96,6 +96,9 @@ class Reach(enum.Flag):
     """In the folder and in its partitions (`key=value`)."""
 
 
+_ALL = Reach.ANY | Reach.ICEBERG | Reach.PARTITIONS
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TableFormat:
     """How the tables of one format are recognised, and what to do instead of a rewrite."""
@@ -173,6 +176,9 @@ FORMATS = (
 )
 """The table formats that are recognised."""
 
+_RECORDED = tuple((one, one.reach.value) for one in FORMATS if one.signs)
+"""Those whose records can be found, and where: operations of `enum.Flag` are slow."""
+
 _REMEDIES: dict[ReferenceKind, str | Proposal] = {
     ReferenceKind.HADOOP_CRC: Proposal(
         Way.REGENERATE_CRC, "Have the checksum file regenerated (regenerate_crc=True)"
@@ -222,7 +228,7 @@ def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
     for folder in folders:
         for start in _ways_to(folder):
             for place, reaches in _upwards(start):
-                places[place] = reaches | places.get(place, reaches)
+                places[place] = places[place] | reaches if place in places else reaches
     return tuple(found for place, reaches in places.items() for found in _tables(place, reaches))
 
 
@@ -235,7 +241,7 @@ def reaches_upwards(names: Iterable[str]) -> Iterator[Reach]:
     Yields:
         For records in the folder itself, in the folder above it, and so on.
     """
-    reaches, below = Reach.ANY | Reach.ICEBERG | Reach.PARTITIONS, None
+    reaches, below = _ALL, None
     for depth, name in enumerate(names):
         if below is not None:
             is_partition = "=" in below
@@ -344,8 +350,9 @@ def _summaries(folder: Path) -> Iterator[Reference]:
 
 def _tables(folder: str, reaches: Reach) -> Iterator[Reference]:
     # A lookup in an index asks this of every folder above the table: `Path` takes twice the time.
-    for one in FORMATS:
-        if one.signs and one.reach in reaches:
+    bits = reaches.value
+    for one, bit in _RECORDED:
+        if bit & bits:
             found = _found(folder, one)
             if found is not None:
                 yield found
@@ -357,15 +364,14 @@ def _found(folder: str, one: TableFormat) -> Reference | None:
     Raises:
         OSError: If the disk fails.
     """
-    records = os.path.join(folder, one.signs[0].rstrip("/"))
-    closed = records
+    records = closed = f"{folder.rstrip('/')}/{one.signs[0].rstrip('/')}"
     try:
         if one.endings:
             with os.scandir(records) as entries:
                 if not any(entry.name.endswith(one.endings) for entry in entries):
                     return None
         for sign in () if one.endings else one.signs:
-            path = os.path.join(folder, sign)
+            path = f"{folder.rstrip('/')}/{sign}"
             closed = os.path.dirname(path)
             if stat.S_ISDIR(os.stat(path).st_mode) != sign.endswith("/"):
                 return None

@@ -16,8 +16,8 @@ import pandas if it is installed, which costs 0.3 s and 50 MB, and a lookup does
 
 from __future__ import annotations
 
-import bisect
 import contextlib
+import mmap
 import os
 import zlib
 from typing import TYPE_CHECKING, Any, Self
@@ -28,9 +28,8 @@ from parquet_bloomwriter.index.storage.base import prefetch, storage_of
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 from parquet_bloomwriter.replace.copying import WriteBack
 from parquet_bloomwriter.source import read_footer
-from parquet_bloomwriter.source.base import RangeReader
 from parquet_bloomwriter.source.local import FileSource
-from parquet_bloomwriter.source.stream import BufferSource, as_arrow_file
+from parquet_bloomwriter.source.stream import BufferSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -186,24 +185,22 @@ class FirstRead:
             OSError: If reading fails.
         """
         self._names = None if names is None else list(names)
-        file: BufferSource | _Kept | None = None
+        whole: BufferSource | None = None
         if source.size <= _WHOLE_BYTES:
-            file = BufferSource(source.read_at(0, source.size), name=source.name)
-        self.footer = footer = read_footer(file or source, check_head=False)
+            whole = BufferSource(source.read_at(0, source.size), name=source.name)
+        self.footer = footer = read_footer(whole or source, check_head=False)
         if crc is None:
             check_footer(footer, names)
         ranges = _chunks(footer, names)
-        if file is None:
+        if whole is None:
             prefetch(source, ranges)
-        pieces = (file or source).read_ranges(ranges)
+        pieces = (whole or source).read_ranges(ranges)
         tail = footer.data + len(footer.data).to_bytes(4, "little") + _MAGIC
         self.crc = zlib.crc32(b"".join((tail, *pieces)))
         if crc not in {None, self.crc}:
             raise WrongBytes("its footer or its columns are not as they were written")
-        if file is None:
-            ranges.append((source.size - len(tail), source.size))
-            file = _Kept(source.size, ranges, [*pieces, tail])
-        self._file = file.for_arrow()
+        ranges.append((source.size - len(tail), source.size))
+        self._file = whole or BufferSource(_image(source.size, ranges, [*pieces, tail]))
 
     def table(self, *, read_dictionary: Sequence[str] = ()) -> pa.Table:
         """Decode the columns, some of them as dictionaries.
@@ -214,7 +211,7 @@ class FirstRead:
         import pyarrow.parquet as pq
 
         names = list(read_dictionary)
-        file = pq.ParquetFile(self._file, read_dictionary=names, pre_buffer=False)
+        file = pq.ParquetFile(self._file.for_arrow(), read_dictionary=names, pre_buffer=False)
         num_rows = self.footer.row_groups.value(RowGroupField.NUM_ROWS)
         if num_rows.all():
             return file.read(self._names, use_threads=False)
@@ -251,48 +248,37 @@ def _chunks(footer: Footer, names: Sequence[str] | None) -> list[Range]:
     Raises:
         ValueError: If there is no such column, or chunks of impossible sizes.
     """
-    columns = _ordinals(footer, names)
-    with_rows = np.flatnonzero(footer.row_groups.value(RowGroupField.NUM_ROWS))[:, np.newaxis]
-    starts = footer.chunk_starts()[with_rows, columns].ravel().tolist()
-    lengths = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[with_rows, columns]
-    pairs = zip(starts, lengths.ravel().tolist(), strict=True)
-    ranges = [(start, start + length) for start, length in pairs]
+    starts, lengths = footer.chunk_starts(), footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
+    spans = np.stack([starts, starts + lengths], axis=2)[:, _ordinals(footer, names)]
+    spans = spans[footer.row_groups.value(RowGroupField.NUM_ROWS) != 0].reshape(-1, 2)
+    ranges = [(start, stop) for start, stop in spans.tolist()]
     if any(not 0 < start < stop <= footer.start for start, stop in ranges):
         raise ValueError("a column lies outside the file")
     return sorted(ranges)
 
 
 def _ordinals(footer: Footer, names: Sequence[str] | None) -> list[int]:
-    own = [leaf.name for leaf in footer.leaves]
-    missing = [] if names is None else [name for name in names if name not in own]
+    if names is None:
+        return list(range(len(footer.leaves)))
+    own = {leaf.name: leaf.ordinal for leaf in footer.leaves}
+    missing = [name for name in names if name not in own]
     if missing:
         raise ValueError(f"it has no column {missing[0]}")
-    return list(range(len(own))) if names is None else [own.index(name) for name in names]
+    return [own[name] for name in names]
 
 
-class _Kept(RangeReader):
-    """A file of which only some ranges are there, in memory, among them its end.
+def _image(size: int, ranges: Sequence[Range], pieces: Sequence[bytes]) -> memoryview:
+    """Return a file of which only some ranges are there, among them its end, as memory.
 
-    pyarrow reads more from the end than the footer; what is not there are zeros.
+    The other bytes are zeros, and take no memory: pyarrow reads more from the end than the footer.
+
+    Raises:
+        OSError: If there is no room for so many addresses.
     """
-
-    def __init__(self, size: int, ranges: Sequence[Range], pieces: Sequence[bytes]) -> None:
-        super().__init__(size, name=None)
-        self._starts = [start for start, _ in ranges]
-        self._pieces = pieces
-
-    def _fetch(self, start: int, stop: int) -> bytes:
-        place = bisect.bisect_right(self._starts, start) - 1
-        if place >= 0:
-            first, data = self._starts[place], self._pieces[place]
-            if stop <= first + len(data):
-                return data[start - first : stop - first]
-        if stop == self.size:
-            return self._pieces[-1].rjust(stop - start, b"\0")
-        raise OSError(f"the bytes [{start}, {stop}) belong to no column that is read")
-
-    def for_arrow(self) -> object:
-        return as_arrow_file(self)
+    image = mmap.mmap(-1, size, access=mmap.ACCESS_COPY)
+    for (start, stop), piece in zip(ranges, pieces, strict=True):
+        image[start:stop] = piece
+    return memoryview(image)
 
 
 def integers_of(column: pa.ChunkedArray, dtype: type[np.signedinteger[Any]]) -> NDArray[Any]:
@@ -303,16 +289,12 @@ def integers_of(column: pa.ChunkedArray, dtype: type[np.signedinteger[Any]]) -> 
     """
     import pyarrow as pa
 
-    width = np.dtype(dtype).itemsize
-    expected = pa.int64() if width == np.dtype(np.int64).itemsize else pa.int32()
+    width, expected = (8, pa.int64()) if dtype is np.int64 else (4, pa.int32())
     if column.null_count or column.type != expected:
         raise ValueError(f"a column is of the type {column.type}, or has nulls")
-    numbers = np.empty(len(column), dtype)
-    start = 0
-    for chunk in column.chunks:
-        if len(chunk):
-            place = chunk.offset * width
-            found = np.frombuffer(chunk.buffers()[1], dtype, len(chunk), place)
-            numbers[start : start + len(chunk)] = found
-        start += len(chunk)
-    return numbers
+    found = [
+        np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * width)
+        for chunk in column.chunks
+        if len(chunk)
+    ]
+    return np.concatenate(found) if found else np.empty(0, dtype)

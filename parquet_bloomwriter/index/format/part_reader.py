@@ -300,9 +300,14 @@ def _starts_of(
         BloomwriterError: If the pages are not as described in the head of the module.
         OSError: If they cannot be read.
     """
-    column = _plain_column(footer, BINARY, path)
+    column = _binary_column(footer, BINARY, path)
     if (num_bytes < 0).any() or len(num_bytes) != int(footer.file.value(FileField.NUM_ROWS)[0]):
         raise _broken(path, "its filters have impossible lengths")
+    if not is_checked:
+        is_encoded = footer.chunks.value(ChunkField.CODEC)[:, column] != 0
+        is_encoded |= footer.chunks.has(ChunkField.DICTIONARY_PAGE_OFFSET)[:, column]
+        if is_encoded.any():
+            raise _broken(path, f"the column {BINARY} is compressed or encoded")
     starts = np.empty(len(num_bytes), np.int64)
     for row_group, rows in _row_groups(footer):
         lengths = num_bytes[rows] + LENGTH_BYTES
@@ -323,7 +328,7 @@ def _groups_of(
     member_of: NDArray[np.int64],
 ) -> CheckedGroups:
     """Return the filters as their checksums cover them, and fill in `Part.member_of`."""
-    column = _plain_column(footer, CHECKS, path)
+    column = _binary_column(footer, CHECKS, path)
     found, seed, num_members = [], seed_of(path), 0
     bits = starts + usual_header_length(num_bytes)
     for row_group, rows in _row_groups(footer):
@@ -364,21 +369,15 @@ def _row_groups(footer: Footer) -> Iterator[tuple[int, slice]]:
             yield row_group, slice(start, stop)
 
 
-def _plain_column(footer: Footer, name: str, path: str) -> int:
-    """Return the ordinal of a column whose values are stored as they are."""
+def _binary_column(footer: Footer, name: str, path: str) -> int:
+    """Return the ordinal of a column of binary values."""
     found = [leaf for leaf in footer.leaves if leaf.path == (name,)]
     if len(found) != 1:
         raise _broken(path, f"it has no column {name}")
     wanted = Repetition.OPTIONAL if name == CHECKS else Repetition.REQUIRED
     if found[0].physical_type != PhysicalType.BYTE_ARRAY or found[0].repetitions != (wanted,):
         raise _broken(path, f"the column {name} is no {wanted.name.lower()} binary column")
-    column = found[0].ordinal
-    chunks = footer.chunks
-    is_encoded = chunks.value(ChunkField.CODEC)[:, column] != 0
-    is_encoded |= chunks.has(ChunkField.DICTIONARY_PAGE_OFFSET)[:, column]
-    if is_encoded.any():
-        raise _broken(path, f"the column {name} is compressed or encoded")
-    return column
+    return found[0].ordinal
 
 
 def _chunk(footer: Footer, row_group: int, column: int, path: str) -> Range:

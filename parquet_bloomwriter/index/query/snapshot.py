@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.format.manifest import FileTable
+    from parquet_bloomwriter.index.format.part_reader import Part
     from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
     from parquet_bloomwriter.index.managed_tables import TableState
     from parquet_bloomwriter.index.query.conditions import Scope
@@ -65,6 +66,9 @@ _MAX_BYTES = 512 * 1024 * 1024
 
 _REMOTE_THREADS = 16
 """Requests at the same time."""
+
+_FEW_FILES = 1000
+"""Files of a table up to which parts on a disk are read in the time that threads take to start."""
 
 _MAX_SCOPES = 8
 """Combinations of columns whose scope is kept."""
@@ -328,10 +332,7 @@ class Snapshot:
         """Return the filters of a column; the first time, read where they are."""
         with self._lock:
             if column.name not in self._probes:
-                paths = [os.path.join(self.folder, part.path) for part in column.parts]
-                with ThreadPoolExecutor(jobs_in(self.folder)) as pool:
-                    parts = list(pool.map(read_part, paths, column.parts))
-                filters, covering = gather_filters(parts, self.files), None
+                filters, covering = gather_filters(self._parts(column), self.files), None
                 if column.global_filter is not None:
                     covering = Covering(
                         folder=self.folder,
@@ -340,6 +341,14 @@ class Snapshot:
                     )
                 self._probes[column.name] = ColumnProbe(filters, covering)
             return self._probes[column.name]
+
+    def _parts(self, column: IndexedColumn) -> list[Part]:
+        """Read the parts of a column."""
+        paths = [os.path.join(self.folder, part.path) for part in column.parts]
+        if not is_on_store(self.folder) and len(self.files.ids) <= _FEW_FILES:
+            return list(map(read_part, paths, column.parts))
+        with ThreadPoolExecutor(jobs_in(self.folder)) as pool:
+            return list(pool.map(read_part, paths, column.parts))
 
 
 class SnapshotCache:
