@@ -6,6 +6,7 @@ the data. A footer of one version says nothing about the bytes of another. So
 - a single file on disk is opened once, and every step reads the open file;
 - of several files, each is opened again for the scan, which reads the footer then: row groups are
   the same in all versions that `bloomify` and `strip` make;
+- a dataset, which may be scanned much later, keeps files open (`held_files`);
 - if one of several files was replaced after it was probed, its row groups may be quite different,
   so the verdicts mean nothing. `FileStates` notices it, and the file is read as a whole.
 
@@ -144,6 +145,11 @@ class FileStates:
     def is_of(self, path: str, fd: int) -> bool:
         """Whether the open file is the one that the path led to."""
         return self.states.get(path) == _state(fd)
+
+    def is_content_of(self, path: str, fd: int) -> bool:
+        """Whether an open file has the content of the one that the path led to."""
+        known, found = self.states.get(path), _state(fd)
+        return known is not None and found is not None and known.same_content(found)
 
 
 def _state(file: str | int) -> FileIdentity | None:

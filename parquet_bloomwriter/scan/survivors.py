@@ -77,6 +77,11 @@ class Piece:
     columns: frozenset[str] | None = None
     """Names of the file's columns, at the top level; None if the file could not be probed."""
 
+    @property
+    def is_of_version(self) -> bool:
+        """Whether this is true of one version of the file only."""
+        return self.row_groups is not None or self.scanned is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survivors:
@@ -89,7 +94,7 @@ class Survivors:
     """What rows must still satisfy; None if all rows are asked for."""
 
     states: FileStates
-    """Of the files that are read in part, before they were probed."""
+    """Of the files of which a piece is true of one version only, before they were probed."""
 
     compares_statistics: bool = True
     """Whether pyarrow may compare the statistics of the columns in the condition."""
@@ -194,7 +199,6 @@ def _probe(  # noqa: PLR0913  what both callers know
     read = [one for one, judged in pairs if judged is None or judged.surviving]
     compares = condition is None or _may_compare_statistics(table, read, condition, streams=streams)
     pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
-    cut = [piece.fragment for piece in pieces if piece.row_groups is not None]
     if condition is not None:
         paths = stored_paths(condition, table)
         condition = without_statistics(condition, paths)
@@ -202,7 +206,7 @@ def _probe(  # noqa: PLR0913  what both callers know
     return Survivors(
         pieces=pieces,
         condition=condition,
-        states=states.of_these(cut),
+        states=states.of_these(piece.fragment for piece in pieces if piece.is_of_version),
         compares_statistics=compares,
     )
 
