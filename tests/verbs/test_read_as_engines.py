@@ -265,6 +265,58 @@ def test_literals_that_engines_read_in_different_ways_exclude_nothing(tmp_path: 
         read_table(path, filters="float = CAST(0.1 AS FLOAT)")
 
 
+def test_offsets_that_some_readers_ignore(tmp_path: Path) -> None:
+    """DuckDB 2.0 takes the clock of a TIMESTAMP for the session's, whatever its offset."""
+    path = tmp_path / "moments.parquet"
+    start, hour = 1_704_103_200 * 10**6, 3_600 * 10**6  # 2024-01-01 10:00:00Z
+    moments = [start, start + hour, start + 2 * hour]
+    table = pa.table({"row": [0, 1, 2], "moment": pa.array(moments, pa.timestamp("us", "UTC"))})
+    pq.write_table(table, path, row_group_size=1)
+    bloomify(path, ["moment"])
+    connection = duckdb.connect()
+    for zone in ("UTC", "Europe/Berlin"):
+        connection.execute(f"SET TimeZone = '{zone}'")
+        for kind in ("TIMESTAMP", "TIMESTAMPTZ", ""):
+            for operator in ("=", "<>", "<", ">="):
+                condition = f"moment {operator} {kind} '2024-01-01 12:00:00+02:00'"
+                query = f"SELECT row FROM '{path}' WHERE {condition}"  # noqa: S608
+                found = {row for (row,) in connection.execute(query).fetchall()}
+                mine = read_table(path, filters=condition)["row"].to_pylist()
+                assert found | set(mine) <= set(probe(path, condition).files[0].surviving)
+                assert kind == "TIMESTAMP" or found == set(mine)
+    assert rows_of(path, "moment = TIMESTAMP '2024-01-01 12:00:00+02:00'") == [0]
+    found = probe(path, "moment = TIMESTAMPTZ '2024-01-01 12:00:00+02:00'").files[0]
+    assert found.surviving == (0,)
+
+
+def test_times_outside_a_day(tmp_path: Path) -> None:
+    """Fastparquet stores durations as times."""
+    path = tmp_path / "times.parquet"
+    hour = 3_600 * 10**6
+    hours = pa.array([1, 25, -1, 48, None])
+    micros = pa.compute.multiply(hours, hour)
+    columns = {
+        "us": micros.view(pa.time64("us")),
+        "ns": pa.compute.multiply(micros, 1000).view(pa.time64("ns")),
+        "ms": pa.compute.divide(micros, 1000).cast(pa.int32()).view(pa.time32("ms")),
+    }
+    pq.write_table(pa.table({"row": range(5), **columns}), path, row_group_size=2)
+    bloomify(path, list(columns))
+    for name, column in columns.items():
+        for place, hour in enumerate(hours.to_pylist()[:4]):
+            one = column[place]
+            others = [row for row in range(4) if row != place]
+            assert rows_of(path, [(name, "=", one)]) == [place]
+            assert rows_of(path, [(name, "!=", one)]) == others
+            assert rows_of(path, [(name, "in", column[place : place + 1])]) == [place]
+            assert rows_of(path, [(name, "not in", column[place : place + 1])]) == [*others, 4]
+            assert rows_of(path, pc.field(name) == one) == [place]
+            below = [row for row, other in enumerate(hours.to_pylist()[:4]) if other < hour]
+            assert rows_of(path, [(name, "<", one)]) == below
+        assert rows_of(path, f"{name} > TIME '23:59:59.9'") == [1, 3]
+        assert rows_of(path, f"{name} <> TIME '01:00:00'") == [1, 2, 3]
+
+
 def test_text_that_is_no_unicode_and_text_with_a_name_of_pyarrow(tmp_path: Path) -> None:
     path = tmp_path / "texts.parquet"
     text = "see __filename"
