@@ -232,7 +232,7 @@ def compare_as_pyarrow(column: Column, operator_: str, value: object) -> pc.Expr
         if operator_ in {"in", "not in"}:
             return _membership(column, _array(value), is_negated=operator_ == "not in")
         return pq.filters_to_expression([[(column.path, operator_, _exact(value))]])
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidArgument(
             f"pyarrow cannot make an expression of these filters: {error}",
             remedy="Give values that pyarrow has types for.",

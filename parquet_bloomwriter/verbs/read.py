@@ -371,7 +371,17 @@ def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
 
 def _need_no_name(*asked: object) -> bool:
     """Whether no caller can ask for a row's file, which pyarrow does not know of open files."""
-    return not any(FILE_NAME in str(one) for one in asked)
+    return not any(map(_may_ask_for_name, asked))
+
+
+def _may_ask_for_name(asked: object) -> bool:
+    """Whether names of columns or a condition may contain the column of file names."""
+    match asked:
+        case (column, str(), _):  # a condition of pyarrow's lists; its value may be beyond Python's
+            return FILE_NAME in str(column)
+        case list() | tuple():
+            return any(map(_may_ask_for_name, asked))
+    return FILE_NAME in str(asked)
 
 
 def _as_pyarrow_takes_them(columns: str | Projection | None) -> Projection | None:

@@ -326,3 +326,31 @@ def test_text_that_is_no_unicode_and_text_with_a_name_of_pyarrow(tmp_path: Path)
     for filters in ("s = '\udcff'", [("s", "=", "\udcff")], [("s", "in", ["\udcff"])]):
         with pytest.raises(InvalidArgument, match=r"Unicode|utf-8"):
             read_table(path, filters=filters)
+
+
+def test_values_and_paths_that_nothing_can_hold(tmp_path: Path) -> None:
+    path = tmp_path / "values.parquet"
+    number, moment = pa.array([1, 2]), pa.array([1, 2], pa.timestamp("us"))
+    price = pa.array([Decimal("0.1")] * 2, pa.decimal128(30, 20))
+    pq.write_table(pa.table({"row": [0, 1], "n": number, "t": moment, "d": price}), path)
+    for value in (10**400, pa.scalar(2**31 - 1, pa.date32()), pa.scalar(2**62, pa.duration("s"))):
+        for filters in ([("t", "=", value)], [[("t", "in", [value])], [("n", "=", 1)]]):
+            probe(path, filters)
+            try:
+                read_table(path, filters=filters)
+            except (InvalidArgument, pa.ArrowException) as error:
+                assert "cannot" in str(error)  # noqa: PT017  both are answers
+    with pytest.raises(InvalidArgument, match="more than pyarrow can evaluate"):
+        read_table(path, filters=[("d", "in", [one + 0.1 for one in range(12_000)])])
+    broken = f"{path}\0"
+    for verb in (
+        lambda: probe(broken, "n = 1"),
+        lambda: read_table([broken]),
+        lambda: dataset(broken),
+        lambda: scan_polars(broken),
+        lambda: bloomify(broken, ["n"]),
+        lambda: bloomify(path, ["n"], output=broken),
+        lambda: bloomify(path, ["n"], backup_dir=broken),
+    ):
+        with pytest.raises(InvalidArgument, match="has a NUL"):
+            verb()
