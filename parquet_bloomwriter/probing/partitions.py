@@ -7,10 +7,10 @@ whichever make sense for both the text and the literal. Where no reading makes s
 disagree, any row might match; also where a text begins like a number or a date, but is neither by
 these rules: some reader takes 0x10 for 16, and 2020-1-1 for a day.
 
-- `__HIVE_DEFAULT_PARTITION__` is null. An empty value may be null or empty text; `null`, in any case,
-  is null to DuckDB, and text to others.
-- A number as a literal may be compared as text: Polars does so where the value of another file is no
-  number, and then 01 is not 1.
+- `__HIVE_DEFAULT_PARTITION__` is null. An empty value may be null or empty text; `null`, in any
+  case, is null to DuckDB, and text to others.
+- A number as a literal may be compared as text: Polars does so where the value of another file is
+  no number, and then 01 is not 1.
 - Names and values are percent-encoded by most writers, not by all: both spellings are possible.
 - A column of the path hides a stored one of the same name, as in Spark and pyarrow. That holds for
   folders below the one that is read. Of a file that is named itself, and of what a pattern matches,

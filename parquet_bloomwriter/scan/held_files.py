@@ -34,7 +34,7 @@ _MOST_FILES = 100
 """Files that one dataset keeps open; processes may open 256 to 1,024 files, by default."""
 
 
-class HeldFiles(pafs.FileSystemHandler):  # type: ignore[misc]  pyarrow has no types
+class HeldFiles(pafs.FileSystemHandler):  # type: ignore[misc]
     """Files on disk that are read only, in the state that they had."""
 
     def __init__(self, states: FileStates, *, memory_map: bool) -> None:
@@ -109,9 +109,7 @@ class HeldFiles(pafs.FileSystemHandler):  # type: ignore[misc]  pyarrow has no t
     delete_file = move = copy_file = open_output_stream = open_append_stream = _refuse
 
 
-def held_fragments(
-    survivors: Survivors, *, memory_map: bool
-) -> tuple[ds.ParquetFileFragment, ...]:
+def held_fragments(survivors: Survivors, *, memory_map: bool) -> tuple[ds.ParquetFileFragment, ...]:
     """Return the fragments to scan; those of which only one version will do open this version."""
     states = survivors.states
     if not states.states:

@@ -10,20 +10,21 @@ column of the table is the file's column of that name, with equal values. This d
 
 Conditions on such columns become opaque: any row may satisfy them. All other conditions prune.
 
-A scan by pyarrow leaves out row groups whose minimum and maximum contradict its filter, and believes
-what probing does not: a minimum above the maximum, bounds that some writers cut without a word, and
-`null_count` 0 of dictionaries below a struct. It takes a column chunk for a constant if minimum and
-maximum are equal, though they say nothing about NaN, and give zero either sign: in [0.1, NaN] it
-finds no row that is `!= 0.1`. Its `count_rows` also counts the rows of row groups whose statistics
-confirm the filter, NaN among them. (pyarrow 26; file_parquet.cc of Arrow C++,
+A scan by pyarrow leaves out row groups whose minimum and maximum contradict its filter, and
+believes what probing does not: a minimum above the maximum, bounds that some writers cut without a
+word, and `null_count` 0 of dictionaries below a struct. It takes a column chunk for a constant if
+minimum and maximum are equal, though they say nothing about NaN, and give zero either sign: in
+[0.1, NaN] it finds no row that is `!= 0.1`. Its `count_rows` also counts the rows of row groups
+whose statistics confirm the filter, NaN among them. (pyarrow 26; file_parquet.cc of Arrow C++,
 ColumnChunkStatisticsAsExpression.) So pyarrow gets every condition in a form that no statistics
 contradict or confirm (`without_statistics`). By then, probing has excluded what can be excluded.
 
-That form asks for random numbers, which no simplification can predict, and has a trap: pyarrow keeps
-one row of a batch if the filter is an array and no column of the batch is. That happens where a file
-has none of the columns that a scan needs. So the form asks for random numbers only where a column of
-the condition is not null, and each fragment says by its partition expression which columns its file
-lacks (`without_columns`): the condition then becomes a constant before rows are looked at.
+That form asks for random numbers, which no simplification can predict, and has a trap: pyarrow
+keeps one row of a batch if the filter is an array and no column of the batch is. That happens where
+a file has none of the columns that a scan needs. So the form asks for random numbers only where a
+column of the condition is not null, and each fragment says by its partition expression which
+columns its file lacks (`without_columns`): the condition then becomes a constant before rows are
+looked at.
 """
 
 from __future__ import annotations
@@ -163,10 +164,8 @@ def _checks() -> dict[Kind, Callable[[ColumnType, pa.DataType], bool]]:
     }
 
 
-def without_statistics(
-    condition: pc.Expression, paths: Sequence[tuple[str, ...]]
-) -> pc.Expression:
-    """Return a condition that is true for the same rows, and that pyarrow cannot judge by statistics.
+def without_statistics(condition: pc.Expression, paths: Sequence[tuple[str, ...]]) -> pc.Expression:
+    """Return a condition that is true for the same rows, which pyarrow cannot judge by statistics.
 
     Args:
         condition: What rows must satisfy.
@@ -194,7 +193,7 @@ def stored_paths(condition: pc.Expression, table: TableFiles) -> tuple[tuple[str
     if fields is None:
         every = [field for field in table.schema if has_name(field)]
         names = [field.name for field in every]
-        paths = [
+        paths: list[tuple[str, ...]] = [
             (field.name,)
             for field in every
             if names.count(field.name) == 1 and not isinstance(field.type, pa.BaseExtensionType)

@@ -326,9 +326,7 @@ def _openable(table: TableFiles, fragment: ds.ParquetFileFragment) -> Openable:
     return Location(path=place.path, filesystem=place.filesystem, name=place.path)
 
 
-def _without_columns(
-    table: TableFiles, piece: Piece, paths: Sequence[tuple[str, ...]]
-) -> Piece:
+def _without_columns(table: TableFiles, piece: Piece, paths: Sequence[tuple[str, ...]]) -> Piece:
     """Return a piece that says which of some columns its file lacks."""
     import pyarrow as pa
 

@@ -92,7 +92,9 @@ def is_url(path: str) -> bool:
     """
     if "\0" in path:
         shown = repr(without_secrets(path))
-        raise InvalidArgument(f"{shown} is no path: it has a NUL", remedy="Name a file or a folder.")
+        raise InvalidArgument(
+            f"{shown} is no path: it has a NUL", remedy="Name a file or a folder."
+        )
     return ":" in path and _URL.match(path) is not None
 
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from parquet_bloomwriter.predicate import Filters
+
 SEEDS = 4_000
 PREDICATES = 12
 """Of a table; each is asked of two verbs, in two notations."""
@@ -54,11 +56,16 @@ _MOMENTS = [datetime(1969, 12, 31, 23), datetime(1970, 1, 1), datetime(2024, 2, 
 _TEXTS = ["", "a", "b", "ab", "é", "Z", "1", "01", "null", "__filename", "it's"]
 
 POOLS: dict[pa.DataType, list[Any]] = {
-    **{pa.int8(): [-128, 0, 1, 127], pa.int32(): [-(2**31), -1, 0, 1, 2**31 - 1]},
-    **{pa.int64(): [-(2**63), 0, 1, 2**53 + 1, 2**63 - 1], pa.uint8(): [0, 1, 200, 255]},
-    **{pa.uint64(): [0, 1, 2**63, 2**64 - 1], pa.bool_(): [True, False]},
+    pa.int8(): [-128, 0, 1, 127],
+    pa.int32(): [-(2**31), -1, 0, 1, 2**31 - 1],
+    pa.int64(): [-(2**63), 0, 1, 2**53 + 1, 2**63 - 1],
+    pa.uint8(): [0, 1, 200, 255],
+    pa.uint64(): [0, 1, 2**63, 2**64 - 1],
+    pa.bool_(): [True, False],
     **dict.fromkeys((pa.float32(), pa.float64()), _FLOATS),
-    **dict.fromkeys((pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())), _TEXTS),
+    **dict.fromkeys(
+        (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())), _TEXTS
+    ),
     pa.binary(): [b"", b"\x00", b"a", b"\xff\xff", b"ab"],
     pa.binary(3): [b"abc", b"\x00\x00\x00", b"\xff\xff\xff"],
     **dict.fromkeys((pa.decimal32(7, 2), pa.decimal64(15, 2), pa.decimal128(30, 2)), _PRICES),
@@ -148,8 +155,8 @@ plain Python selects; `probe` must keep their row groups, and those in which Duc
 
 def _table(chance: random.Random, folder: Path) -> Table:
     folder.mkdir(parents=True)
-    types = chance.sample(list(POOLS), chance.randint(1, 3))
-    columns = dict(zip(chance.sample(_NAMES, len(types)), types, strict=True))
+    kinds = chance.sample(list(POOLS), chance.randint(1, 3))
+    columns = dict(zip(chance.sample(_NAMES, len(kinds)), kinds, strict=True))
     whole = {"row": pa.array(range(ROWS), pa.int64())}
     whole |= {name: _array(chance, type_) for name, type_ in columns.items()}
     writer = chance.choice(list(WRITERS))
@@ -170,7 +177,9 @@ def _table(chance: random.Random, folder: Path) -> Table:
             WRITERS[writer](chance, part, path)
         except Exception:  # noqa: BLE001  a type, or a name, that the writer does not know
             WRITERS["pyarrow"](chance, part, path)
-            writer = f"{writer} or pyarrow" if " or " not in writer and writer != "pyarrow" else writer
+            writer = (
+                f"{writer} or pyarrow" if " or " not in writer and writer != "pyarrow" else writer
+            )
         _finish(chance, path, part)
         stored = _plain(pq.ParquetFile(path).read())
         absent = dict.fromkeys(columns)
@@ -208,12 +217,13 @@ def _array(chance: random.Random, type_: pa.DataType) -> pa.Array:
     array = pa.array(values, type_)
     if pa.types.is_time(type_) and not chance.randrange(3):
         numbers = array.view(_integer_of(type_))
-        return pc.multiply(numbers, -1 if chance.randrange(2) else 3).view(type_)
+        factor = pa.scalar(-1 if chance.randrange(2) else 3, numbers.type)
+        return pc.multiply(numbers, factor).view(type_)
     return array
 
 
 def _integer_of(type_: pa.DataType) -> pa.DataType:
-    return pa.int32() if type_.bit_width == 32 else pa.int64()  # noqa: PLR2004
+    return pa.int32() if type_.bit_width == 32 else pa.int64()
 
 
 def _plain(table: pa.Table) -> list[dict[str, Any]]:
@@ -238,11 +248,11 @@ def _by_pyarrow(chance: random.Random, table: pa.Table, path: Path) -> None:
         table,
         path,
         row_group_size=chance.choice([3, 7, 40]),
-        use_dictionary=chance.random() < 0.5,  # noqa: PLR2004
+        use_dictionary=chance.random() < 0.5,
         data_page_version=chance.choice(["1.0", "2.0"]),
-        write_statistics=chance.random() < 0.8,  # noqa: PLR2004
-        store_schema=chance.random() < 0.5,  # noqa: PLR2004
-        store_decimal_as_integer=chance.random() < 0.5,  # noqa: PLR2004
+        write_statistics=chance.random() < 0.8,
+        store_schema=chance.random() < 0.5,
+        store_decimal_as_integer=chance.random() < 0.5,
     )
 
 
@@ -300,7 +310,7 @@ def _finish(chance: random.Random, path: Path, table: pa.Table) -> None:
 
 def _swapped(footer: bytes, values: Sequence[int | None]) -> bytes:
     known = sorted({one for one in values if one is not None and abs(one) > 2**52})
-    if len(known) < 2:  # noqa: PLR2004
+    if len(known) < 2:
         return footer
     low, high = (struct.pack("<q", one) for one in (known[0], known[-1]))
     return footer.replace(low, b"swapping").replace(high, low).replace(b"swapping", high)
@@ -342,11 +352,11 @@ def _holds(node: Condition, row: dict[str, Any], table: Table, notation: Any) ->
         found = _holds(node.parts[0], row, table, notation)
         return None if found is None else not found
     if node.parts:
-        found = [_holds(one, row, table, notation) for one in node.parts]
+        each = [_holds(one, row, table, notation) for one in node.parts]
         decisive = node.operator == "OR"
-        if decisive in found:
+        if decisive in each:
             return decisive
-        return None if None in found else not decisive
+        return None if None in each else not decisive
     value = row[node.column]
     if node.operator.startswith("IS"):
         return (value is None) is (node.operator == "IS NULL")
@@ -367,9 +377,8 @@ def _holds(node: Condition, row: dict[str, Any], table: Table, notation: Any) ->
 def _is_member(value: Any, literal: Any, type_: pa.DataType, notation: Any) -> bool:  # noqa: ANN401
     value, literal = _alike(value, literal, type_, notation, rounds=True)
     if notation is not _sql and isinstance(value, float):
-        return struct.pack("d", value) == struct.pack("d", literal) or value != value == (
-            literal != literal  # noqa: PLR0124
-        )
+        is_same = struct.pack("d", value) == struct.pack("d", literal)
+        return is_same or (math.isnan(value) and math.isnan(literal))
     return bool(value == literal)
 
 
@@ -395,7 +404,7 @@ def _alike(
 # Notations.
 
 
-def _sql(node: Condition, table: Table) -> str | None:
+def _sql(node: Condition, table: Table) -> str | None:  # noqa: PLR0911
     """Spell a condition in SQL; None where a literal cannot be spelled."""
     if node.parts:
         parts = [_sql(one, table) for one in node.parts]
@@ -460,7 +469,7 @@ def _scalar(value: Any, type_: pa.DataType) -> Any:  # noqa: ANN401
     return value
 
 
-def _expression(node: Condition, table: Table) -> pc.Expression | None:
+def _expression(node: Condition, table: Table) -> Any:  # noqa: ANN401, PLR0911
     """Write a condition as an expression of pyarrow; NOT of a list of values is left out."""
     if node.parts:
         parts = [_expression(one, table) for one in node.parts]
@@ -488,8 +497,6 @@ def _expression(node: Condition, table: Table) -> pc.Expression | None:
 
 # Verbs.
 
-_Problems = "Iterator[str]"
-
 
 def _differs(found: Sequence[int], rows: Sequence[int]) -> Iterator[str]:
     if sorted(found) != sorted(rows):
@@ -501,19 +508,25 @@ def _wanted(chance: random.Random, table: Table) -> list[str]:
     return [chance.choice(["row", *(name for name in table.columns if name != "k")])]
 
 
-def read_all(table: Table, filters: Any, _: Condition, rows: list[int], chance: Any) -> _Problems:  # noqa: ANN401
+def read_all(
+    table: Table, filters: Filters, _: Condition, rows: list[int], chance: random.Random
+) -> Iterator[str]:
     yield from _differs(read_table(table.path, filters=filters)["row"].to_pylist(), rows)
     found = read_table(table.path, columns=_wanted(chance, table), filters=filters)
     if found.num_rows != len(rows):
         yield f"{found.num_rows} rows of {found.column_names}, not {len(rows)}"
 
 
-def batches(table: Table, filters: Any, _: Condition, rows: list[int], __: Any) -> _Problems:  # noqa: ANN401
+def batches(
+    table: Table, filters: Filters, _: Condition, rows: list[int], __: random.Random
+) -> Iterator[str]:
     found = iter_batches(table.path, filters=filters, batch_size=5)
     yield from _differs([row for one in found for row in one["row"].to_pylist()], rows)
 
 
-def datasets(table: Table, filters: Any, _: Condition, rows: list[int], chance: Any) -> _Problems:  # noqa: ANN401
+def datasets(
+    table: Table, filters: Filters, _: Condition, rows: list[int], chance: random.Random
+) -> Iterator[str]:
     found = dataset(table.path, filters=filters)
     yield from _differs(found.to_table()["row"].to_pylist(), rows)
     columns = _wanted(chance, table)
@@ -523,7 +536,9 @@ def datasets(table: Table, filters: Any, _: Condition, rows: list[int], chance: 
         yield f"count_rows() is {found.count_rows()}, not {len(rows)}"
 
 
-def probes(table: Table, filters: Any, _: Condition, rows: list[int], __: Any) -> _Problems:  # noqa: ANN401
+def probes(
+    table: Table, filters: Filters, _: Condition, rows: list[int], __: random.Random
+) -> Iterator[str]:
     kept = {one.path: set(one.surviving) for one in probe(table.path, filters).might_match}
     found = set(rows)
     if isinstance(filters, str):
@@ -539,13 +554,15 @@ def probes(table: Table, filters: Any, _: Condition, rows: list[int], __: Any) -
                 yield f"row group {ordinal} of {path} is excluded, with {found & set(numbers)}"
 
 
-def polars(table: Table, _: Any, tree: Condition, __: list[int], ___: Any) -> _Problems:  # noqa: ANN401
+def polars(
+    table: Table, _: Filters, tree: Condition, __: list[int], ___: random.Random
+) -> Iterator[str]:
     """Ask Polars by an expression of its own; the referee is Polars on the whole table."""
-    expression = _of_polars(tree, table)
-    if expression is None:
-        return
     lazy = scan_polars(table.path)
     try:
+        expression = _of_polars(tree, table)
+        if expression is None:
+            return
         whole = lazy.collect()
         rows = whole.filter(expression)["row"].to_list()
     except (pl.exceptions.PolarsError, OverflowError, TypeError):
@@ -558,7 +575,8 @@ def polars(table: Table, _: Any, tree: Condition, __: list[int], ___: Any) -> _P
                 yield f"other values of {name}"
 
 
-def _of_polars(node: Condition, table: Table) -> pl.Expr | None:
+def _of_polars(node: Condition, table: Table) -> Any:  # noqa: ANN401, PLR0911
+    """Write a condition as an expression of Polars; None where it has none."""
     if node.parts:
         parts = [_of_polars(one, table) for one in node.parts]
         if any(one is None for one in parts):

@@ -285,8 +285,8 @@ def test_offsets_that_some_readers_ignore(tmp_path: Path) -> None:
                 assert found | set(mine) <= set(probe(path, condition).files[0].surviving)
                 assert kind == "TIMESTAMP" or found == set(mine)
     assert rows_of(path, "moment = TIMESTAMP '2024-01-01 12:00:00+02:00'") == [0]
-    found = probe(path, "moment = TIMESTAMPTZ '2024-01-01 12:00:00+02:00'").files[0]
-    assert found.surviving == (0,)
+    (file,) = probe(path, "moment = TIMESTAMPTZ '2024-01-01 12:00:00+02:00'").files
+    assert file.surviving == (0,)
 
 
 def test_times_outside_a_day(tmp_path: Path) -> None:

@@ -183,4 +183,4 @@ def test_a_dataset_keeps_the_version_that_was_probed(tmp_path: Path) -> None:
         path.write_bytes(b" " * 10 + path.read_bytes())
     with pytest.raises(FileChanged, match=r"x\.parquet: the file was changed"):
         some.to_table()
-    assert duckdb.sql("FROM rows").fetchall() == [(7007,)]
+    assert duckdb.execute("FROM rows").fetchall() == [(7007,)]
