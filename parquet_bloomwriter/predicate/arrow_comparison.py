@@ -120,7 +120,9 @@ def compare_with_any(
     if is_sql and 0.0 in members and pa.types.is_floating(operand.type):
         members += [0.0, -0.0]  # is_in tells them apart
     condition = operand.field.isin(pa.array(members, operand.type))
-    ranges = [operand.between(found) for found in exact if found.first is not None]
+    several = [found for found in exact if found.first is not None]
+    check_number(len(several))
+    ranges = map(operand.between, several)
     condition = functools.reduce(operator.or_, ranges, condition)
     return column.field.is_valid() & ~condition if is_negated else condition
 
@@ -230,7 +232,7 @@ def compare_as_pyarrow(column: Column, operator_: str, value: object) -> pc.Expr
         if operator_ in {"in", "not in"}:
             return _membership(column, _array(value), is_negated=operator_ == "not in")
         return pq.filters_to_expression([[(column.path, operator_, _exact(value))]])
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidArgument(
             f"pyarrow cannot make an expression of these filters: {error}",
             remedy="Give values that pyarrow has types for.",

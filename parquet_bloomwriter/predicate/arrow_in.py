@@ -68,6 +68,9 @@ class Field:
     path: str
     """Dotted."""
 
+    names: tuple[str, ...]
+    """From the top level down."""
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:
@@ -139,13 +142,14 @@ def _leaf(key: str, text: str, pairs: Iterator[Pair], scalars: list[pa.Scalar]) 
     if key == "literal":
         return Literal(scalars[int(text)])
     if key == "field_ref":
-        return Field(text)
+        return Field(text, (text,))
     if key != "nested_field_ref":
         raise ValueError(f"an element of the tree is {key!r}")
     names = [next(pairs, ("", "")) for _ in range(int(text))]
     if any(key != "field_ref" for key, _ in names):
         raise ValueError("a field of a struct has no name")
-    return Field(".".join(name for _, name in names))
+    parts = tuple(name for _, name in names)
+    return Field(".".join(parts), parts)
 
 
 def _expect_end(pairs: Iterator[Pair]) -> None:

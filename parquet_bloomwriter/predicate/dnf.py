@@ -101,7 +101,15 @@ def of_predicate(predicate: Predicate) -> Expression:
         plain = plain_value(value)
         return Comparison(column, cast("Operator", _OPERATORS[operator]), plain)
     except UnknownKind:
-        return Opaque(f"{column} {operator} {value!r}")
+        return Opaque(f"{column} {operator} {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    """Return how Python shows a value; its type, if Python cannot hold it."""
+    try:
+        return repr(value)
+    except (OverflowError, ValueError):
+        return type(value).__name__
 
 
 def _values(values: object) -> list[Value | None]:

@@ -47,12 +47,15 @@ OPPOSITES: dict[Operator, Operator] = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
-    """A point in time that is too fine, too early or too late for `datetime`."""
+    """A point in time that `datetime` cannot tell: too fine, too early, too late, or disputed."""
 
     nanoseconds: int
     """Since 1970-01-01 00:00:00; of UTC if `is_zoned`, of an unnamed clock otherwise."""
 
     is_zoned: bool
+
+    may_lose_zone: bool = False
+    """Whether some readers ignore the offset that was written, as DuckDB does in a TIMESTAMP."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -39,7 +39,12 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
     UnknownKind,
 )
-from parquet_bloomwriter.predicate.iso_8601 import parse_date, parse_time, parse_timestamp
+from parquet_bloomwriter.predicate.iso_8601 import (
+    instant_of,
+    parse_date,
+    parse_time,
+    parse_timestamp,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -120,6 +125,14 @@ def _from_text(parse: Callable[[str], Value | None]) -> Callable[[Value], Value 
     return lambda value: parse(value) if isinstance(value, str) else None
 
 
+def _timestamp(text: str) -> Value | None:
+    """Read a TIMESTAMP, whose offset from UTC some engines ignore, if there is one."""
+    found = parse_timestamp(text)
+    if found is None or not instant_of(found).is_zoned:
+        return found
+    return replace(instant_of(found), may_lose_zone=True)
+
+
 def _to_integer(value: Value) -> Value | None:
     if isinstance(value, str) and _INTEGER.fullmatch(value):
         return int(value)
@@ -148,13 +161,13 @@ def _to_float(value: Value) -> Value | None:
 _MAX_FLOAT = (2 - 2**-23) * 2.0**127
 """The greatest number of 32 bits."""
 
-_TIMESTAMP = _from_text(parse_timestamp)
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
 
 _CASTS: Mapping[str, Callable[[Value], Value | None]] = {
     "DATE": _from_text(parse_date),
     "TIME": _from_text(parse_time),
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "TIMESTAMPTZ", "DATETIME"), _TIMESTAMP),
+    "TIMESTAMPTZ": _from_text(parse_timestamp),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"), _from_text(_timestamp)),
     "UUID": _from_text(lambda text: UUID(text) if UUID_TEXT.fullmatch(text) else None),
     **dict.fromkeys(("VARCHAR", "TEXT"), _from_text(str)),
     **dict.fromkeys(_INTEGERS, _to_integer),

@@ -7,7 +7,10 @@ whichever make sense for both the text and the literal. Where no reading makes s
 disagree, any row might match; also where a text begins like a number or a date, but is neither by
 these rules: some reader takes 0x10 for 16, and 2020-1-1 for a day.
 
-- `__HIVE_DEFAULT_PARTITION__` is null. An empty value may be null or empty text.
+- `__HIVE_DEFAULT_PARTITION__` is null. An empty value may be null or empty text; `null`, in any
+  case, is null to DuckDB, and text to others.
+- A number as a literal may be compared as text: Polars does so where the value of another file is
+  no number, and then 01 is not 1.
 - Names and values are percent-encoded by most writers, not by all: both spellings are possible.
 - A column of the path hides a stored one of the same name, as in Spark and pyarrow. That holds for
   folders below the one that is read. Of a file that is named itself, and of what a pattern matches,
@@ -153,7 +156,8 @@ def _segments(path: str) -> Iterator[tuple[str, Texts]]:
             continue
         value = unquote(raw)
         texts: Texts = (None,) if _NULL in (raw, value) else tuple(dict.fromkeys((value, raw)))
-        yield unquote(raw_name), (*texts, None) if not raw else texts
+        may_be_null = not raw or value.lower() == "null"
+        yield unquote(raw_name), (*texts, None) if may_be_null else texts
 
 
 def _outcomes(
@@ -179,6 +183,9 @@ def _compare(text: str, operator: Operator, value: Value) -> set[bool]:
     readings = list(_readings(text, value))
     if not readings:
         return {True, False}
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    if operator in ("=", "!=") and is_number:
+        readings.append((text, str(value)))
     return {bool(OPERATORS[operator](*reading)) for reading in readings}
 
 

@@ -10,24 +10,28 @@ column of the table is the file's column of that name, with equal values. This d
 
 Conditions on such columns become opaque: any row may satisfy them. All other conditions prune.
 
-A scan by pyarrow leaves out row groups whose minimum and maximum contradict its filter. Minimum and
-maximum say nothing about NaN, and give zero either sign. But pyarrow takes a column chunk for a
-constant if both are equal: in [0.1, NaN] it finds no row that is `!= 0.1`, and in [0.0] no row that
-is in [0.0]. So its answers depend on the size of row groups. (pyarrow 26; file_parquet.cc of Arrow
-C++, ColumnChunkStatisticsAsExpression.) Below a struct it writes `null_count` 0 for dictionaries,
-whatever the struct's nulls, and believes it when it reads. Where a condition may hold for NaN, asks
-whether zero is a member, or is about a field of a struct, pyarrow gets the condition in a form that
-no statistics contradict (`without_statistics`). By then, probing has excluded what can be excluded.
+A scan by pyarrow leaves out row groups whose minimum and maximum contradict its filter, and
+believes what probing does not: a minimum above the maximum, bounds that some writers cut without a
+word, and `null_count` 0 of dictionaries below a struct. It takes a column chunk for a constant if
+minimum and maximum are equal, though they say nothing about NaN, and give zero either sign: in
+[0.1, NaN] it finds no row that is `!= 0.1`. Its `count_rows` also counts the rows of row groups
+whose statistics confirm the filter, NaN among them. (pyarrow 26; file_parquet.cc of Arrow C++,
+ColumnChunkStatisticsAsExpression.) So pyarrow gets every condition in a form that no statistics
+contradict or confirm (`without_statistics`). By then, probing has excluded what can be excluded.
 
-pyarrow's `count_rows` also counts the rows of row groups whose minimum and maximum confirm its
-filter, NaN among them. A condition on floats gets a part that no statistics confirm.
+That form asks for random numbers, which no simplification can predict, and has a trap: pyarrow
+keeps one row of a batch if the filter is an array and no column of the batch is. That happens where
+a file has none of the columns that a scan needs. So the form asks for random numbers only where a
+column of the condition is not null, and each fragment says by its partition expression which
+columns its file lacks (`without_columns`): the condition then becomes a constant before rows are
+looked at.
 """
 
 from __future__ import annotations
 
-import math
+import functools
+import operator
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -51,14 +55,16 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
 )
 from parquet_bloomwriter.probing.files import Bindings
+from parquet_bloomwriter.scan.stream import fields_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     import pyarrow as pa
 
     from parquet_bloomwriter.metadata import Leaf, Schema
     from parquet_bloomwriter.metadata.logical_types import ColumnType
+    from parquet_bloomwriter.scan.table import TableFiles
 
     Leaves = tuple[Leaf, ...]
     import pyarrow.compute as pc
@@ -158,90 +164,56 @@ def _checks() -> dict[Kind, Callable[[ColumnType, pa.DataType], bool]]:
     }
 
 
-def without_statistics(
-    condition: pc.Expression, tree: Expression, schema: pa.Schema
-) -> pc.Expression:
-    """Return a condition that is true for the same rows, and that pyarrow does not misjudge.
+def without_statistics(condition: pc.Expression, paths: Sequence[tuple[str, ...]]) -> pc.Expression:
+    """Return a condition that is true for the same rows, which pyarrow cannot judge by statistics.
 
     Args:
         condition: What rows must satisfy.
-        tree: The same condition as a tree.
-        schema: Of the table.
+        paths: The columns in the condition whose values do not come from paths of files.
     """
     import pyarrow.compute as pc
 
+    if not paths:
+        return condition
     # Random numbers are from 0 to 1: never below 0, but pyarrow does not know that.
     number = pc.Expression._call("random", [], pc.RandomOptions(initializer=0))  # noqa: SLF001
-    if _compares_floats(tree, schema):
-        condition = condition & (number >= 0)
-    if _is_misread(tree, schema, is_negated=False):
-        condition = condition | (number < 0)
-    return condition
+    is_stored = functools.reduce(operator.or_, [pc.field(*path).is_valid() for path in paths])
+    return pc.if_else(~is_stored | (number >= 0), condition, pc.scalar(value=False))
 
 
-def _compares_floats(node: Expression, schema: pa.Schema) -> bool:
-    match node:
-        case Not(operand):
-            return _compares_floats(operand, schema)
-        case And(operands) | Or(operands):
-            return any(_compares_floats(one, schema) for one in operands)
-        case Opaque():
-            return any(_holds_floats(field.type) for field in schema)
-        case Comparison(column) | IsIn(column):
-            return _is_floating(schema, column)
-    return False
+def stored_paths(condition: pc.Expression, table: TableFiles) -> tuple[tuple[str, ...], ...]:
+    """Return the columns in a condition whose values come from files, by names from the top down.
 
-
-def _is_misread(node: Expression, schema: pa.Schema, *, is_negated: bool) -> bool:
-    match node:
-        case Not(operand):
-            return _is_misread(operand, schema, is_negated=not is_negated)
-        case And(operands) | Or(operands):
-            return any(_is_misread(one, schema, is_negated=is_negated) for one in operands)
-        case Opaque():
-            return any(_is_struct(field.type) or _holds_floats(field.type) for field in schema)
-        case Comparison(column, operator):
-            matters = is_negated or operator == "!="
-        case IsIn(column, values):
-            matters = is_negated or any(map(_is_special, values))
-        case IsNull(column):
-            matters = False
-        case _:
-            return False
-    return _is_field(schema, column) or (matters and _is_floating(schema, column))
-
-
-def _is_field(schema: pa.Schema, name: str) -> bool:
-    """Whether a name leads into a struct."""
-    try:
-        return len(column_at(schema, name).path) > 1
-    except InvalidArgument:
-        return True
-
-
-def _is_struct(type_: pa.DataType) -> bool:
+    If the condition has parts of unknown form, all columns of the table are returned but those of
+    extension types, whose statistics pyarrow cannot compare.
+    """
     import pyarrow as pa
 
-    return bool(pa.types.is_struct(type_))
+    fields = fields_in(condition)
+    if fields is None:
+        every = [field for field in table.schema if has_name(field)]
+        names = [field.name for field in every]
+        paths: list[tuple[str, ...]] = [
+            (field.name,)
+            for field in every
+            if names.count(field.name) == 1 and not isinstance(field.type, pa.BaseExtensionType)
+        ]
+    else:
+        paths = [field.names for field in fields]
+    return tuple(dict.fromkeys(path for path in paths if path[0] not in table.partitions))
 
 
-def _is_special(value: object) -> bool:
-    """Whether a literal is zero or NaN."""
-    return isinstance(value, int | float | Decimal) and (not value or math.isnan(value))
+def without_columns(
+    partition_expression: pc.Expression, paths: Sequence[tuple[str, ...]], stored: Collection[str]
+) -> pc.Expression:
+    """Return what holds for all rows of a file: that columns are null which the file lacks, too.
 
+    Args:
+        partition_expression: What the file's path says.
+        paths: Columns of a condition.
+        stored: Names of the file's columns, at the top level.
+    """
+    import pyarrow.compute as pc
 
-def _is_floating(schema: pa.Schema, name: str) -> bool:
-    try:
-        return _holds_floats(column_at(schema, name).type)
-    except InvalidArgument:
-        return True
-
-
-def _holds_floats(type_: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(type_):
-        return _holds_floats(type_.value_type)
-    if pa.types.is_struct(type_):
-        return any(_holds_floats(type_.field(index).type) for index in range(type_.num_fields))
-    return bool(pa.types.is_floating(type_))
+    absent = [pc.field(*path).is_null() for path in paths if path[0] not in stored]
+    return functools.reduce(operator.and_, absent, partition_expression)

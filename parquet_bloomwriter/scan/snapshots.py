@@ -6,6 +6,7 @@ the data. A footer of one version says nothing about the bytes of another. So
 - a single file on disk is opened once, and every step reads the open file;
 - of several files, each is opened again for the scan, which reads the footer then: row groups are
   the same in all versions that `bloomify` and `strip` make;
+- a dataset, which may be scanned much later, keeps files open (`held_files`);
 - if one of several files was replaced after it was probed, its row groups may be quite different,
   so the verdicts mean nothing. `FileStates` notices it, and the file is read as a whole.
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Self
 
+    import pyarrow.compute as pc
     import pyarrow.dataset as ds
+    import pyarrow.fs as pafs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +77,30 @@ def is_local(fragment: ds.ParquetFileFragment) -> bool:
 
 
 def without_footer(
-    fragment: ds.ParquetFileFragment, row_groups: Sequence[int] | None
+    fragment: ds.ParquetFileFragment,
+    row_groups: Sequence[int] | None,
+    *,
+    partition_expression: pc.Expression | None = None,
+    filesystem: pafs.FileSystem | None = None,
 ) -> ds.ParquetFileFragment:
     """Return the same file, or some of its row groups, as a fragment whose footer is not read.
 
     `make_fragment` makes a set of the row groups, and scans them in the order of this set.
     (`subset` keeps their order, but reads the footer.)
+
+    Args:
+        fragment: The file.
+        row_groups: Ordinals of the row groups; None for all.
+        partition_expression: What holds for all rows; None for what the fragment says.
+        filesystem: What opens the file; None for the fragment's own.
     """
-    ordered = None if row_groups is None else list(map(_Ordinal, row_groups, count()))
+    if partition_expression is None:
+        partition_expression = fragment.partition_expression
     return fragment.format.make_fragment(
-        fragment.path, fragment.filesystem, fragment.partition_expression, row_groups=ordered
+        fragment.path,
+        fragment.filesystem if filesystem is None else filesystem,
+        partition_expression,
+        row_groups=None if row_groups is None else list(map(_Ordinal, row_groups, count())),
     )
 
 
@@ -128,6 +145,11 @@ class FileStates:
     def is_of(self, path: str, fd: int) -> bool:
         """Whether the open file is the one that the path led to."""
         return self.states.get(path) == _state(fd)
+
+    def is_content_of(self, path: str, fd: int) -> bool:
+        """Whether an open file has the content of the one that the path led to."""
+        known, found = self.states.get(path), _state(fd)
+        return known is not None and found is not None and known.same_content(found)
 
 
 def _state(file: str | int) -> FileIdentity | None:

@@ -16,11 +16,9 @@ from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.errors import InvalidArgument, MalformedFile, UnsupportedFile
-from parquet_bloomwriter.metadata.contradictions import Consequence
+from parquet_bloomwriter.errors import InvalidArgument, UnsupportedFile
 from parquet_bloomwriter.predicate.arrow_columns import column_at
 from parquet_bloomwriter.predicate.arrow_in import Call, Field, take_apart
-from parquet_bloomwriter.probing.footer_cache import cached_footer
 from parquet_bloomwriter.scan.snapshots import is_local, open_file
 
 if TYPE_CHECKING:
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.scan.survivors import Survivors
     from parquet_bloomwriter.scan.table import Projection, TableFiles
-    from parquet_bloomwriter.source.local import FileSource
 
 FILE_NAME = "__filename"
 """A column that every dataset of pyarrow has."""
@@ -152,6 +149,12 @@ def extension_column(schema: pa.Schema, condition: pc.Expression) -> str | None:
 
 def columns_in(expression: pc.Expression) -> list[str] | None:
     """Return the dotted paths of the columns in a pyarrow expression; None if that is not known."""
+    fields = fields_in(expression)
+    return None if fields is None else [one.path for one in fields]
+
+
+def fields_in(expression: pc.Expression) -> list[Field] | None:
+    """Return the columns in a pyarrow expression; None if that is not known."""
     import pyarrow as pa
 
     try:
@@ -162,7 +165,7 @@ def columns_in(expression: pc.Expression) -> list[str] | None:
     while waiting:
         one = waiting.pop()
         if isinstance(one, Field):
-            found.append(one.path)
+            found.append(one)
         elif isinstance(one, Call):
             waiting.extend(one.arguments)
     return found
@@ -179,50 +182,28 @@ def conformed_batches(
 
     Args:
         table: The table.
-        survivors: What to read; its condition excludes row groups by statistics, but no rows.
+        survivors: What to read.
         schema: The columns to read, with the types to return.
         batch_size: Rows that a batch has at most.
     """
-    import pyarrow as pa
     import pyarrow.dataset as ds
 
-    condition = survivors.condition
     for piece in survivors.pieces:
         keys = ds.get_partition_keys(piece.fragment.partition_expression)
         with ExitStack() as stack:
             file: Any = table.source
             left = piece.fragment
-            compares = condition is not None and survivors.compares_statistics
             if is_local(left):  # footer and data are of one version
                 opened = open_file(left.path, memory_map=bool(table.options.get("memory_map")))
                 file = stack.enter_context(opened.file)
                 is_known = survivors.states.is_of(left.path, opened.source.fd)
-                left = left.format.make_fragment(
-                    file, partition_expression=left.partition_expression
-                )
+                left = left.format.make_fragment(file)
                 if is_known and piece.row_groups is not None:
                     left = left.subset(row_group_ids=piece.row_groups)
-                elif compares:  # it may be another file than the one that was probed
-                    compares = _has_sound_statistics(opened.source, table)
             elif not table.is_open:
                 file = stack.enter_context(left.filesystem.open_input_file(left.path))
-            if condition is not None and compares:  # by unknown conditions
-                with suppress(pa.ArrowNotImplementedError):
-                    left = left.subset(condition, schema=table.schema)
             for batch in _batches_of(table, left, file, schema.names, batch_size):
                 yield _conformed(batch, schema, keys, table.partitions)
-
-
-def _has_sound_statistics(source: FileSource, table: TableFiles) -> bool:
-    """Whether pyarrow may compare the statistics of all columns of an open file."""
-    try:
-        contradictions = cached_footer(source, lambda _: ()).contradictions()
-    except MalformedFile:
-        return False
-    except UnsupportedFile:  # its footer is encrypted: pyarrow checks what it decrypts
-        return True
-    found = {one.consequence for one in contradictions.values()}
-    return not found or (table.has_keys and found == {Consequence.NEED_KEYS})
 
 
 def _batches_of(

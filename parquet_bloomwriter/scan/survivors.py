@@ -3,7 +3,7 @@
 The fragments that pyarrow scans are probed one by one and in the same order, so no file has to be
 found again by its name. A file that cannot be probed is read as a whole, and pyarrow decides.
 
-pyarrow compares statistics, too, and never returns from some (`metadata.contradictions`). So files
+pyarrow looks at statistics, too, and never returns from some (`metadata.contradictions`). So files
 whose metadata contradict the schema in a column of the condition are refused before pyarrow gets
 them. Where statistics are only unusual, or the footer is one that only pyarrow takes for sound,
 rows are selected without statistics.
@@ -11,7 +11,7 @@ rows are selected without statistics.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import (
@@ -23,6 +23,7 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.metadata.contradictions import Consequence
 from parquet_bloomwriter.predicate import parse
+from parquet_bloomwriter.predicate.arrow_columns import has_name
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.predicate.expression import (
     And,
@@ -35,7 +36,12 @@ from parquet_bloomwriter.predicate.expression import (
 )
 from parquet_bloomwriter.probing.files import Given, probe_locations
 from parquet_bloomwriter.probing.report import FileProbe
-from parquet_bloomwriter.scan.safe_pushdown import TableBindings, without_statistics
+from parquet_bloomwriter.scan.safe_pushdown import (
+    TableBindings,
+    stored_paths,
+    without_columns,
+    without_statistics,
+)
 from parquet_bloomwriter.scan.snapshots import FileStates, is_local, without_footer
 from parquet_bloomwriter.scan.stream import columns_in
 from parquet_bloomwriter.source import Location
@@ -62,8 +68,19 @@ class Piece:
     fragment: ds.ParquetFileFragment
     """The file, cut down to the row groups that survive."""
 
+    scanned: ds.ParquetFileFragment | None = None
+    """The same for a scan by pyarrow, if the file lacks a column of the condition."""
+
     row_groups: tuple[int, ...] | None = None
     """Ordinals of the surviving row groups; None if all survive."""
+
+    columns: frozenset[str] | None = None
+    """Names of the file's columns, at the top level; None if the file could not be probed."""
+
+    @property
+    def is_of_version(self) -> bool:
+        """Whether this is true of one version of the file only."""
+        return self.row_groups is not None or self.scanned is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +94,7 @@ class Survivors:
     """What rows must still satisfy; None if all rows are asked for."""
 
     states: FileStates
-    """Of the files that are read in part, before they were probed."""
+    """Of the files of which a piece is true of one version only, before they were probed."""
 
     compares_statistics: bool = True
     """Whether pyarrow may compare the statistics of the columns in the condition."""
@@ -85,7 +102,7 @@ class Survivors:
     @property
     def fragments(self) -> tuple[ds.ParquetFileFragment, ...]:
         """The fragments for pyarrow to scan."""
-        return tuple(piece.fragment for piece in self.pieces)
+        return tuple(piece.scanned or piece.fragment for piece in self.pieces)
 
 
 def find_survivors(
@@ -130,7 +147,7 @@ def find_survivors(
         table,
         fragments,
         tree,
-        condition=without_statistics(condition, tree, table.schema),
+        condition=condition,
         probes=probes,
         hash_kind=hash_kind,
         streams=streams,
@@ -182,11 +199,14 @@ def _probe(  # noqa: PLR0913  what both callers know
     read = [one for one, judged in pairs if judged is None or judged.surviving]
     compares = condition is None or _may_compare_statistics(table, read, condition, streams=streams)
     pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
-    cut = [piece.fragment for piece in pieces if piece.row_groups is not None]
+    if condition is not None:
+        paths = stored_paths(condition, table)
+        condition = without_statistics(condition, paths)
+        pieces = tuple([_without_columns(table, piece, paths) for piece in pieces])
     return Survivors(
         pieces=pieces,
         condition=condition,
-        states=states.of_these(cut),
+        states=states.of_these(piece.fragment for piece in pieces if piece.is_of_version),
         compares_statistics=compares,
     )
 
@@ -306,6 +326,29 @@ def _openable(table: TableFiles, fragment: ds.ParquetFileFragment) -> Openable:
     return Location(path=place.path, filesystem=place.filesystem, name=place.path)
 
 
+def _without_columns(table: TableFiles, piece: Piece, paths: Sequence[tuple[str, ...]]) -> Piece:
+    """Return a piece that says which of some columns its file lacks."""
+    import pyarrow as pa
+
+    fragment, stored = piece.fragment, piece.columns
+    if stored is None:
+        seen = without_footer(fragment, None) if is_local(fragment) else fragment
+        try:
+            stored = frozenset(field.name for field in seen.physical_schema if has_name(field))
+        except (OSError, pa.ArrowException):  # the scan will raise an error about the file
+            return piece
+    known = without_columns(fragment.partition_expression, paths, stored)
+    if known.equals(fragment.partition_expression):
+        return piece
+    if not table.is_open:
+        fragment = without_footer(fragment, piece.row_groups, partition_expression=known)
+    else:
+        fragment = fragment.format.make_fragment(table.source, partition_expression=known)
+        if piece.row_groups is not None:
+            fragment = fragment.subset(row_group_ids=piece.row_groups)
+    return replace(piece, scanned=fragment)
+
+
 def _surviving(
     fragments: Sequence[ds.ParquetFileFragment],
     probes: Sequence[FileProbe | None],
@@ -313,10 +356,14 @@ def _surviving(
     is_single: bool,
 ) -> Iterator[Piece]:
     for fragment, probe in zip(fragments, probes, strict=True):
-        if probe is None or len(probe.surviving) == probe.num_row_groups:
+        if probe is None or probe.known is None:
             yield _whole(fragment)
+            continue
+        columns = frozenset(leaf.path[0] for leaf in probe.known.leaves)
+        if len(probe.surviving) == probe.num_row_groups:
+            yield replace(_whole(fragment), columns=columns)
         elif probe.surviving:
-            yield _cut(fragment, probe, is_single=is_single)
+            yield replace(_cut(fragment, probe, is_single=is_single), columns=columns)
 
 
 def _whole(fragment: ds.ParquetFileFragment) -> Piece:

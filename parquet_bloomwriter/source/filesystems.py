@@ -85,7 +85,16 @@ def locate(given: StrPath, filesystem: object = None) -> ResolvedPath:
 
 
 def is_url(path: str) -> bool:
-    """Whether this is a URL rather than a local path."""
+    """Decide whether this is a URL rather than a local path: the first question about any path.
+
+    Raises:
+        InvalidArgument: If it has a NUL, which no path can have.
+    """
+    if "\0" in path:
+        shown = repr(without_secrets(path))
+        raise InvalidArgument(
+            f"{shown} is no path: it has a NUL", remedy="Name a file or a folder."
+        )
     return ":" in path and _URL.match(path) is not None
 
 

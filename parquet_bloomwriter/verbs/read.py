@@ -242,8 +242,9 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
     and others that ask a dataset for its fragments need `filter_rows=False`; they have to repeat
     the filters, then, and must not be asked for `count_rows()`, which counts whole files.
 
-    The dataset is of the files as they are now. If their rows change, make it anew; adding filters
-    and taking them out changes none.
+    The dataset is of the files as they are now. Files on disk that it reads in part stay open, up
+    to 100 of them: other files may take their names. If another such file changed, a scan raises
+    `FileChanged`. On stores this is not noticed: make the dataset anew if rows change.
 
     Args:
         source: As for `read_table`.
@@ -267,8 +268,10 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         MalformedFile: If filters are given, and a file contradicts its schema.
         UnsupportedFile: If pyarrow cannot compare the statistics of a column of the filters; if the
             column is encrypted, and no keys are given.
+        FileChanged: When the dataset is scanned, if the version of a file is gone.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
+    from parquet_bloomwriter.scan.held_files import held_fragments
     from parquet_bloomwriter.scan.stream import extension_column
 
     filters = repeatable(filters)
@@ -284,7 +287,8 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         refuse_arguments(logical, refused)
         table = fragments_of(logical, Constant(value=True) if filters is None else filters)
     survivors = find_survivors(table, filters, hash_kind=hash_kind, streams=False)
-    pruned = table.dataset_of(survivors.fragments)
+    memory_map = bool(table.options.get("memory_map"))
+    pruned = table.dataset_of(held_fragments(survivors, memory_map=memory_map))
     if survivors.condition is None or not filter_rows:
         return pruned
     unknown = extension_column(table.schema, survivors.condition)
@@ -367,7 +371,17 @@ def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
 
 def _need_no_name(*asked: object) -> bool:
     """Whether no caller can ask for a row's file, which pyarrow does not know of open files."""
-    return not any(FILE_NAME in str(one) for one in asked)
+    return not any(map(_may_ask_for_name, asked))
+
+
+def _may_ask_for_name(asked: object) -> bool:
+    """Whether names of columns or a condition may contain the column of file names."""
+    match asked:
+        case (column, str(), _):  # a condition of pyarrow's lists; its value may be beyond Python's
+            return FILE_NAME in str(column)
+        case list() | tuple():
+            return any(map(_may_ask_for_name, asked))
+    return FILE_NAME in str(asked)
 
 
 def _as_pyarrow_takes_them(columns: str | Projection | None) -> Projection | None:

@@ -364,7 +364,7 @@ def test_columns_of_filters_that_are_not_there() -> None:
                 "TIMESTAMP '2024-01-31 10:00:00' cannot be compared"
                 " with values of type timestamp[us, tz=UTC]"
             ),
-            "Give the time zone: TIMESTAMP '2024-01-31 10:00:00+00:00'.",
+            "Give the time zone: TIMESTAMPTZ '2024-01-31 10:00:00+00:00'.",
         ),
         (
             "i64 IN (1, 'x')",

@@ -172,7 +172,11 @@ def test_names(text: str, column: str) -> None:
         ("'2024-01-31'::date", date(2024, 1, 31)),
         ("CAST('2024-01-31' AS DATE)", date(2024, 1, 31)),
         ("TIMESTAMP '2024-01-31 10:00:00'", datetime(2024, 1, 31, 10)),  # noqa: DTZ001
-        ("TIMESTAMP '2024-01-31 10:00:00+02:00'", datetime(2024, 1, 31, 8, tzinfo=UTC)),
+        (
+            "TIMESTAMP '1970-01-01 00:00:01+02:00'",
+            Instant(-7_199_000_000_000, is_zoned=True, may_lose_zone=True),
+        ),
+        ("'1970-01-01 00:00:01+02:00'", "1970-01-01 00:00:01+02:00"),
         ("TIMESTAMPTZ '2024-01-31 10:00:00Z'", datetime(2024, 1, 31, 10, tzinfo=UTC)),
         (
             "TIMESTAMP WITH TIME ZONE '2024-01-31 10:00:00+00'",

@@ -41,6 +41,7 @@ PARTS = {
     "types": "tests.torture.types.campaign:Types",
     "security": "tests.torture.security.campaign:Security",
     "corpus": "tests.torture.corpus:Corpus",
+    "answers": "tests.torture.answers:Answers",
     "queries": "tests.torture.queries:Queries",
     "stores": "tests.torture.stores.campaign:Stores",
     "tables": "tests.torture.tables.campaign:Tables",

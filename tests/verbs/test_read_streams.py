@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 from typing import TYPE_CHECKING, Any
 
 import datafusion
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter import ColumnNotFound, FileChanged, InvalidArgument
 from parquet_bloomwriter.verbs.read import dataset, iter_batches
 from tests.support.cells import ABSENT, CELLS, IDS, ROWS, WatchedFile, bloomed
 
@@ -152,3 +153,34 @@ def test_engines_read_nothing_of_what_was_pruned(cells: bytes) -> None:
     query = f"SELECT text FROM rows WHERE id = {ID}"  # noqa: S608  the tests' own text
     assert _by_duckdb(query, rows) == [(f"t{ID}",)]
     assert file.row_groups_read() == {4}
+
+
+def test_a_dataset_keeps_the_version_that_was_probed(tmp_path: Path) -> None:
+    """Ordinals of row groups mean nothing in another version of the file."""
+    many = 103  # more than are kept open
+    for place in range(many):
+        (tmp_path / f"k={place}").mkdir()
+        table = pa.table({"id": range(1_000 * place, 1_000 * place + 10)})
+        pq.write_table(table, tmp_path / f"k={place}" / "x.parquet", row_group_size=5)
+    single = tmp_path / "k=7" / "x.parquet"
+    rows = dataset(single, filters="id = 7007")
+    parts = dataset(single, filters="id = 7007", filter_rows=False)
+    some = dataset(tmp_path, filters=[("id", "in", [1_000 * place for place in range(many)])])
+    assert some.count_rows() == many
+
+    table = pa.table({"id": range(7_009, 6_999, -1)})
+    pq.write_table(table, tmp_path / "new.parquet", row_group_size=3)
+    (tmp_path / "new.parquet").rename(single)
+
+    for _ in range(2):
+        assert rows.to_table()["id"].to_pylist() == [7007]
+        assert parts.to_table()["id"].to_pylist() == [7005, 7006, 7007, 7008, 7009]
+        assert some.count_rows() == many
+    with pytest.raises(FileChanged, match="after the dataset was made"):
+        pickle.loads(pickle.dumps(parts)).to_table()  # noqa: S301
+    for place in range(many):
+        path = tmp_path / f"k={place}" / "x.parquet"
+        path.write_bytes(b" " * 10 + path.read_bytes())
+    with pytest.raises(FileChanged, match=r"x\.parquet: the file was changed"):
+        some.to_table()
+    assert duckdb.execute("FROM rows").fetchall() == [(7007,)]

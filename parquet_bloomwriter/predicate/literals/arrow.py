@@ -221,7 +221,7 @@ def _among_floats(value: float, narrow: type[np.floating[Any]]) -> ArrowFloor:
 def _timestamp(value: Value, type_: pa.DataType) -> ArrowFloor:
     instant = _instant(value)
     if not instant.is_zoned and type_.tz is not None:
-        raise Incomparable("Give the time zone: TIMESTAMP '2024-01-31 10:00:00+00:00'.")
+        raise Incomparable("Give the time zone: TIMESTAMPTZ '2024-01-31 10:00:00+00:00'.")
     if instant.is_zoned and type_.tz is None:
         raise Incomparable("Give the timestamp without a time zone: the column has none.")
     number = Fraction(instant.nanoseconds, NANOSECONDS[type_.unit])
@@ -253,8 +253,9 @@ def _time(value: Value, type_: pa.DataType) -> ArrowFloor:
         nanoseconds = nanoseconds_of_time(clock)
     else:
         raise Incomparable("Write times as TIME '10:00:00', without a time zone.")
-    unit = NANOSECONDS[type_.unit]
-    return _among_integers(Fraction(nanoseconds, unit), 0, NANOSECONDS_PER_DAY // unit - 1)
+    # Some writers store durations as times, so that there are values outside a day.
+    limit = 1 << type_.bit_width - 1
+    return _among_integers(Fraction(nanoseconds, NANOSECONDS[type_.unit]), -limit, limit - 1)
 
 
 def _string(value: Value, _: pa.DataType) -> ArrowFloor:

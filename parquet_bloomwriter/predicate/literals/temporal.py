@@ -2,7 +2,9 @@
 
 A literal with a time zone is a point in time; a literal without is what some clock shows. Columns
 hold one or the other (`isAdjustedToUTC`). To compare the two, readers take the session's zone, UTC
-or no zone at all, so nothing is concluded.
+or no zone at all, so nothing is concluded. Nor is it of `TIMESTAMP '...+02:00'`: DuckDB ignores the
+offset, and takes the clock for the session's; others honour it. All honour that of TIMESTAMPTZ, and
+of text without a type.
 
 Where columns and literals differ in precision, readers cut: DataFusion cuts the literal to the
 column's unit; DuckDB cuts `TIMESTAMP '...'` and `TIME '...'` to microseconds, also where the column
@@ -66,6 +68,9 @@ _OTHER = UnknownRange(
 _FAR = UnknownRange(
     "the literal is beyond what the column can hold, and readers differ in what follows"
 )
+_NO_OFFSET = UnknownRange(
+    "some readers ignore the offset of a TIMESTAMP: write TIMESTAMPTZ '2026-01-31 12:30:00Z'"
+)
 _SESSION = "some readers compare times of UTC by the session's time zone"
 
 
@@ -90,6 +95,8 @@ def place_timestamp(column: ColumnType, value: Value) -> LiteralRange | UnknownR
         return instant
     if instant.is_zoned != column.is_adjusted:
         return _ZONE if instant.is_zoned else _NO_ZONE
+    if instant.may_lose_zone:
+        return _NO_OFFSET
     return _fitting(_cut(instant.nanoseconds, column.unit), 64)
 
 
@@ -118,8 +125,8 @@ def place_int96(_column: ColumnType, value: Value) -> LiteralRange | UnknownRang
     instant = _instant(value)
     if isinstance(instant, UnknownRange):
         return instant
-    if not instant.is_zoned:
-        return _NO_ZONE
+    if not instant.is_zoned or instant.may_lose_zone:
+        return _NO_OFFSET if instant.may_lose_zone else _NO_ZONE
     day = instant.nanoseconds // NANOSECONDS_PER_DAY + _JULIAN_EPOCH
     return _same_microsecond(instant.nanoseconds) if 0 <= day <= _MAX_JULIAN_DAY else _FAR
 

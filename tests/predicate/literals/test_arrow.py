@@ -139,12 +139,12 @@ def test_places(type_: pa.DataType, value: Value, floor: object, *, is_exact: bo
         (
             pa.timestamp("us", "UTC"),
             NOON,
-            "Give the time zone: TIMESTAMP '2024-01-31 10:00:00+00:00'.",
+            "Give the time zone: TIMESTAMPTZ '2024-01-31 10:00:00+00:00'.",
         ),
         (
             pa.timestamp("us", "UTC"),
             date(2024, 1, 31),
-            "Give the time zone: TIMESTAMP '2024-01-31 10:00:00+00:00'.",
+            "Give the time zone: TIMESTAMPTZ '2024-01-31 10:00:00+00:00'.",
         ),
         (pa.uuid(), "0123", "Write UUIDs as UUID '01234567-89ab-cdef-0123-456789abcdef'."),
         (pa.list_(pa.int8()), 5, "Ask for nulls only, or give a pyarrow expression."),
