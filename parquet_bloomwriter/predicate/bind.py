@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.metadata import Repetition
+from parquet_bloomwriter.metadata.elements import leaves_by_part
 from parquet_bloomwriter.predicate.bound import (
     AllOf,
     AlwaysFalse,
@@ -38,6 +39,7 @@ from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
     Constant,
+    Holds,
     IsIn,
     IsNull,
     Not,
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from parquet_bloomwriter.metadata import Leaf, Schema
+    from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.predicate.bound import Atom, Bound
     from parquet_bloomwriter.predicate.expression import Expression, Operator
     from parquet_bloomwriter.predicate.literals.domain import Domain
@@ -65,6 +68,9 @@ class Domains:
     by_name: dict[str, list[Leaf]]
     _found: dict[str, Domain | str] = field(default_factory=dict)
     """What `find` returned for columns that were asked for before."""
+
+    _by_part: dict[tuple[str, Part], list[Leaf]] | None = None
+    """The leaves of lists and maps, by the dotted path of the list or map, and what they hold."""
 
     @classmethod
     def of(cls, leaves: Iterable[Leaf]) -> Domains:
@@ -83,6 +89,28 @@ class Domains:
                 self._found[name] = found
         return found
 
+    def find_part(self, name: str, part: Part) -> Domain | str:
+        """Return the domain of the elements of a list, or of the keys or the values of a map.
+
+        Args:
+            name: Dotted path of the list or map.
+            part: What is looked for.
+        """
+        if self._by_part is None:
+            self._by_part = leaves_by_part(
+                leaf for several in self.by_name.values() for leaf in several
+            )
+        leaves = self._by_part.get((name, part), ())
+        if len(leaves) == 1 and all(one is leaves[0] for one in self.by_name.get(name, ())):
+            return domain_of(leaves[0])
+        if leaves:
+            return f"{len(leaves)} columns have this name" if len(leaves) > 1 else _SAME_NAME
+        if name in self.by_name:
+            return "it is no list and no map"
+        if not any(other.startswith(f"{name}.") for other in self.by_name):
+            return "there is no such column"
+        return f"the file has no column of {part}s that are all values of it"
+
     def _domain(self, name: str) -> Domain | str:
         leaves = self.by_name.get(name, [])
         if not leaves:
@@ -93,6 +121,9 @@ class Domains:
         if Repetition.REPEATED in leaves[0].repetitions:
             return "it lies in a list or a map, of which a row may hold many values"
         return domain_of(leaves[0])
+
+
+_SAME_NAME = "another column has this name"
 
 
 @lru_cache(maxsize=128)
@@ -127,6 +158,8 @@ def _bind(expression: Expression, domains: Domains, *, negated: bool) -> Bound:
                 "values; LIKE and functions exclude nothing"
             )
             return Unknown(text=_text(expression, negated=negated), reason=reason)
+        case Holds():
+            return _holds(expression, domains, negated=negated)
     return _condition(expression, domains, negated=negated)
 
 
@@ -168,6 +201,22 @@ def _condition(expression: Comparison | IsIn | IsNull, domains: Domains, *, nega
             if isinstance(found, UnknownRange):
                 return _unknown(domain, text, found.reason)
             return _comparison(domain, operator, found, text, negated=negated)
+
+
+def _holds(expression: Holds, domains: Domains, *, negated: bool) -> Atom:
+    """Bind a condition on the elements of a list, or on the keys or values of a map."""
+    text = _text(expression, negated=negated)
+    domain = domains.find_part(expression.column, expression.part)
+    if isinstance(domain, str):
+        return Unknown(text=text, reason=domain, column=expression.column)
+    if expression.value is None:
+        return _always_false(domain, text, "nothing equals null")
+    if negated:
+        return _unknown(domain, text, "that some rows hold a value tells nothing of the others")
+    found = domain.place(expression.value)
+    if isinstance(found, UnknownRange):
+        return _unknown(domain, text, found.reason)
+    return _in_set(domain, LiteralSet(found.keys, found.is_exact, found.reason), text)
 
 
 def _text(expression: Expression, *, negated: bool) -> str:
