@@ -51,7 +51,7 @@ from parquet_bloomwriter.predicate.literals.range import LiteralSet, UnknownRang
 from parquet_bloomwriter.predicate.to_sql import to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from parquet_bloomwriter.metadata import Leaf, Schema
     from parquet_bloomwriter.metadata.elements import Part
@@ -60,25 +60,33 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.literals.domain import Domain
     from parquet_bloomwriter.predicate.literals.range import LiteralRange
 
+    ByPart = Mapping[tuple[str, Part], Sequence[Leaf]]
+
 
 @dataclass(slots=True, eq=False)
 class Domains:
     """The columns of one schema, by name, as far as predicates can be bound to them."""
 
     by_name: dict[str, list[Leaf]]
+    by_part: ByPart | None = None
+    """The leaves of lists and maps, by the dotted path of the list or map, and what they hold; None
+    as long as they were not asked for."""
+
     _found: dict[str, Domain | str] = field(default_factory=dict)
     """What `find` returned for columns that were asked for before."""
 
-    _by_part: dict[tuple[str, Part], list[Leaf]] | None = None
-    """The leaves of lists and maps, by the dotted path of the list or map, and what they hold."""
-
     @classmethod
-    def of(cls, leaves: Iterable[Leaf]) -> Domains:
-        """Take all leaf columns of a schema."""
+    def of(cls, leaves: Iterable[Leaf], by_part: ByPart | None = None) -> Domains:
+        """Take all leaf columns of a schema.
+
+        Args:
+            leaves: The columns.
+            by_part: The leaves of lists and maps, if their paths do not tell.
+        """
         by_name: dict[str, list[Leaf]] = {}
         for leaf in leaves:
             by_name.setdefault(leaf.name, []).append(leaf)
-        return cls(by_name)
+        return cls(by_name, by_part)
 
     def find(self, name: str) -> Domain | str:
         """Return the domain of a dotted path, or why no predicate can be bound to it, a clause."""
@@ -96,11 +104,11 @@ class Domains:
             name: Dotted path of the list or map.
             part: What is looked for.
         """
-        if self._by_part is None:
-            self._by_part = leaves_by_part(
+        if self.by_part is None:
+            self.by_part = leaves_by_part(
                 leaf for several in self.by_name.values() for leaf in several
             )
-        leaves = self._by_part.get((name, part), ())
+        leaves = self.by_part.get((name, part), ())
         if len(leaves) == 1 and all(one is leaves[0] for one in self.by_name.get(name, ())):
             return domain_of(leaves[0])
         if leaves:
