@@ -32,6 +32,17 @@ Part: TypeAlias = Literal["element", "key", "value"]
 _ENTRY: tuple[Part, Part] = ("key", "value")
 
 
+def holds_parts(leaf: Leaf) -> bool:
+    """Return whether a leaf's values are parts of a list or a map that a row has one of."""
+    if leaf.repetitions.count(Repetition.REPEATED) != 1:
+        return False
+    return leaf.repetitions.index(Repetition.REPEATED) >= len(leaf.repetitions) - _MOST_INSIDE
+
+
+_MOST_INSIDE = 2
+"""Names of a leaf from the repeated field on: `list.element`, `key_value.key`, or one of them."""
+
+
 def leaves_by_part(leaves: Iterable[Leaf]) -> dict[tuple[str, Part], list[Leaf]]:
     """Return the leaves that hold parts of lists and maps, by dotted path and part.
 
@@ -41,7 +52,7 @@ def leaves_by_part(leaves: Iterable[Leaf]) -> dict[tuple[str, Part], list[Leaf]]
     found: defaultdict[tuple[str, Part], list[Leaf]] = defaultdict(list)
     for group, below in _below_repeated(leaves).items():
         for leaf in below:
-            if leaf.repetitions.count(Repetition.REPEATED) == 1:
+            if holds_parts(leaf):
                 for path, part in _parts(leaf, group, below):
                     found[".".join(path), part].append(leaf)
     return dict(found)
@@ -62,7 +73,7 @@ def _parts(
     inside = leaf.path[len(group) + 1 :]
     if not inside:
         yield leaf.path, "element"
-    if not group or len(inside) > 1:
+    if not group:
         return
     if len(siblings) == 1:
         yield group, "element"

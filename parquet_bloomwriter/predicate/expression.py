@@ -107,7 +107,12 @@ class IsNull:
 
 
 Holding: TypeAlias = Literal[
-    "list_contains", "array_contains", "ANY", "map_contains", "map_contains_key", "map_contains_value"
+    "list_contains",
+    "array_contains",
+    "ANY",
+    "map_contains",
+    "map_contains_key",
+    "map_contains_value",
 ]
 """The function by which a condition asks for an element; they differ where they are not true.
 
