@@ -1,6 +1,6 @@
 """The leaf columns that hold the elements of lists, and the keys and values of maps.
 
-    list   tags { repeated list { element } }            also without `list`, or a repeated leaf alone
+    list   tags { repeated list { element } }    also without `list`, or a repeated leaf alone
     map    m { repeated key_value { key, value } }
 
 A leaf is named here by its list or map, and by its part: the element, the key or the value. That

@@ -148,7 +148,7 @@ def bind(expression: Expression, domains: Domains) -> Bound:
     return _bind(expression, domains, negated=False)
 
 
-def _bind(expression: Expression, domains: Domains, *, negated: bool) -> Bound:
+def _bind(expression: Expression, domains: Domains, *, negated: bool) -> Bound:  # noqa: PLR0911  one for each kind
     match expression:
         case Not(operand):
             return _bind(operand, domains, negated=not negated)

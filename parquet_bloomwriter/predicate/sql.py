@@ -283,7 +283,7 @@ def _operands(node: Expr) -> Iterator[Expr]:
 
 def _atom(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
     if node.key in OPERATORS_OF_SQL:
-        return _comparison(node)
+        return _quantified(node) or _comparison(node)
     if node.key in _TESTS:
         return _TESTS[node.key](node, is_negated)
     if node.key == "boolean":
@@ -303,9 +303,6 @@ def _comparison(node: Expr) -> Expression | None:
         return Comparison(right, mirrored, literal_value(node.this))
     if left is not None:
         return None
-    quantified = _quantified(node)
-    if quantified is not None:
-        return quantified
     one, other = literal_value(node.this), literal_value(node.expression)
     if type(one) is int and type(other) is int:  # 1 = 1, which programs write in front
         return Constant(evaluate(one, other))
@@ -321,7 +318,7 @@ def _quantified(node: Expr) -> Expression | None:
         list_ = list_.expressions[0] if len(list_.expressions) == 1 else None
     elif kind in ("any", "all"):
         list_ = list_.this
-    if wanted is None or kind != wanted or list_ is None:
+    if kind != wanted or list_ is None or not has_only(node, "this", "expression"):
         return None
     found = _holding(list_, node.this, "ANY")
     if found is None or found.value is None:  # of an empty list, NULL = ANY is false
@@ -353,7 +350,8 @@ def _function(node: Expr, _: bool) -> Expression | None:  # noqa: FBT001  as its
         arguments = [node.this, node.args[name]]
     if function is None or len(arguments) != len(("container", "literal")):
         return None
-    return _holding(*arguments, function)
+    container, literal = arguments
+    return _holding(container, literal, function)
 
 
 def _membership(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on

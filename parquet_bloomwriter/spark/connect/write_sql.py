@@ -23,6 +23,7 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
 )
+from parquet_bloomwriter.predicate.to_sql import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection
