@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.metadata.elements import holds_parts
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Leaf
@@ -26,10 +27,15 @@ def why_no_filter(leaf: Leaf) -> str | None:
 
 
 def why_not_looked_up(leaf: Leaf) -> str | None:
-    """Return why no reader looks values of this column up; None if some do."""
-    if Repetition.REPEATED in leaf.repetitions:
-        return "in lists and maps, readers look up no values (`bloomify probe` does not either)"
-    return None
+    """Return why no engine looks values of this column up; None if some do."""
+    if Repetition.REPEATED not in leaf.repetitions:
+        return None
+    if holds_parts(leaf):
+        return (
+            "in lists and maps, readers look up no values; this library and its index do, for "
+            "list_contains(...) or map_contains(...)"
+        )
+    return "in lists and maps, readers look up no values (`bloomify probe` does not either)"
 
 
 def notes_on(leaf: Leaf) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from parquet_bloomwriter.metadata.elements import Part
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
@@ -117,6 +119,24 @@ def _names(parent: pa.Schema | pa.DataType, above: str = "") -> Iterator[str]:
     for field in _fields(parent):
         inner = list(_names(field.type, f"{above}{field.name}."))
         yield from inner or [f"{above}{field.name}"]
+
+
+def type_of_part(column: Column, part: Part) -> pa.DataType:
+    """Return the type of the elements of a list, or of the keys or values of a map.
+
+    Raises:
+        InvalidArgument: If the column is no such list or map.
+    """
+    import pyarrow as pa
+
+    types, type_ = pa.types, column.type
+    if part != "element" and types.is_map(type_):
+        return type_.key_type if part == "key" else type_.item_type
+    is_list = types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_)
+    if part == "element" and is_list:
+        return type_.value_type
+    kind = "list" if part == "element" else "map"
+    raise InvalidArgument(f"it is no {kind}, but of type {type_}", column=column.name)
 
 
 def is_text(type_: pa.DataType) -> bool:

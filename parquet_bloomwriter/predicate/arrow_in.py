@@ -32,6 +32,7 @@ from parquet_bloomwriter.predicate.expression import (
     Comparison,
     Constant,
     Expression,
+    Holds,
     IsIn,
     IsNull,
     Not,
@@ -206,6 +207,9 @@ _CONNECTIVES: dict[str, type[And | Or]] = {
 _MATCH, _SKIP = 0, 1
 """SetLookupOptions::NullMatchingBehavior of Arrow C++."""
 
+_ALL = 2
+"""MapLookupOptions::Occurrence of Arrow C++."""
+
 
 def from_arrow(expression: object) -> Expression:
     """Make a tree of any pyarrow expression; `Opaque` if it cannot be taken apart."""
@@ -268,6 +272,8 @@ def _test(call: Call, is_negated: bool) -> Expression | None:  # noqa: FBT001  p
     match call.arguments:
         case (Field(column),):
             pass
+        case (Call("map_lookup") as lookup,) if call.function == "is_valid":
+            return _has_key(lookup)
         case _:
             return None
     if call.function == "is_valid":
@@ -276,6 +282,18 @@ def _test(call: Call, is_negated: bool) -> Expression | None:  # noqa: FBT001  p
         return IsNull(column)
     if call.function == "is_in":
         return _membership(column, call, is_negated)
+    return None
+
+
+def _has_key(lookup: Call) -> Expression | None:
+    """Make a tree of `map_lookup(map, key, "all").is_valid()`; null maps have no keys.
+
+    The first value of a key may be null, though the key is there.
+    """
+    match lookup.arguments:
+        case (Field(column),) if lookup.options["occurrence"].as_py() == _ALL:
+            key = plain_value(lookup.options["query_key"])
+            return None if key is None else Holds(column, "key", key, "ANY")
     return None
 
 

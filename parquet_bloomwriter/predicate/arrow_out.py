@@ -39,6 +39,7 @@ from parquet_bloomwriter.predicate.expression import (
     Comparison,
     Constant,
     Expression,
+    Holds,
     IsIn,
     IsNull,
     Not,
@@ -158,6 +159,10 @@ def _true_for(node: Expression, columns: _Columns, *, is_negated: bool) -> pc.Ex
             return pc.scalar(value is not is_negated)
         case Opaque():
             return _true_for_opaque(node, columns, is_negated=is_negated)
+        case Holds(name):
+            from parquet_bloomwriter.predicate.arrow_elements import holds
+
+            return holds(columns.find(name), node, is_negated=is_negated)
         case Not(operand):
             return _true_for(operand, columns, is_negated=not is_negated)
         case And(operands) | Or(operands):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.metadata import Repetition
+from parquet_bloomwriter.metadata.elements import leaves_by_part
 from parquet_bloomwriter.predicate.bound import (
     AllOf,
     AlwaysFalse,
@@ -38,6 +39,7 @@ from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
     Constant,
+    Holds,
     IsIn,
     IsNull,
     Not,
@@ -49,13 +51,16 @@ from parquet_bloomwriter.predicate.literals.range import LiteralSet, UnknownRang
 from parquet_bloomwriter.predicate.to_sql import to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from parquet_bloomwriter.metadata import Leaf, Schema
+    from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.predicate.bound import Atom, Bound
     from parquet_bloomwriter.predicate.expression import Expression, Operator
     from parquet_bloomwriter.predicate.literals.domain import Domain
     from parquet_bloomwriter.predicate.literals.range import LiteralRange
+
+    ByPart = Mapping[tuple[str, Part], Sequence[Leaf]]
 
 
 @dataclass(slots=True, eq=False)
@@ -63,16 +68,25 @@ class Domains:
     """The columns of one schema, by name, as far as predicates can be bound to them."""
 
     by_name: dict[str, list[Leaf]]
+    by_part: ByPart | None = None
+    """The leaves of lists and maps, by the dotted path of the list or map, and what they hold; None
+    as long as they were not asked for."""
+
     _found: dict[str, Domain | str] = field(default_factory=dict)
     """What `find` returned for columns that were asked for before."""
 
     @classmethod
-    def of(cls, leaves: Iterable[Leaf]) -> Domains:
-        """Take all leaf columns of a schema."""
+    def of(cls, leaves: Iterable[Leaf], by_part: ByPart | None = None) -> Domains:
+        """Take all leaf columns of a schema.
+
+        Args:
+            leaves: The columns.
+            by_part: The leaves of lists and maps, if their paths do not tell.
+        """
         by_name: dict[str, list[Leaf]] = {}
         for leaf in leaves:
             by_name.setdefault(leaf.name, []).append(leaf)
-        return cls(by_name)
+        return cls(by_name, by_part)
 
     def find(self, name: str) -> Domain | str:
         """Return the domain of a dotted path, or why no predicate can be bound to it, a clause."""
@@ -82,6 +96,28 @@ class Domains:
             if name in self.by_name:
                 self._found[name] = found
         return found
+
+    def find_part(self, name: str, part: Part) -> Domain | str:
+        """Return the domain of the elements of a list, or of the keys or the values of a map.
+
+        Args:
+            name: Dotted path of the list or map.
+            part: What is looked for.
+        """
+        if self.by_part is None:
+            self.by_part = leaves_by_part(
+                leaf for several in self.by_name.values() for leaf in several
+            )
+        leaves = self.by_part.get((name, part), ())
+        if len(leaves) == 1 and all(one is leaves[0] for one in self.by_name.get(name, ())):
+            return domain_of(leaves[0])
+        if leaves:
+            return f"{len(leaves)} columns have this name" if len(leaves) > 1 else _SAME_NAME
+        if name in self.by_name:
+            return "it is no list and no map"
+        if not any(other.startswith(f"{name}.") for other in self.by_name):
+            return "there is no such column"
+        return f"the file has no column of {part}s that are all values of it"
 
     def _domain(self, name: str) -> Domain | str:
         leaves = self.by_name.get(name, [])
@@ -93,6 +129,9 @@ class Domains:
         if Repetition.REPEATED in leaves[0].repetitions:
             return "it lies in a list or a map, of which a row may hold many values"
         return domain_of(leaves[0])
+
+
+_SAME_NAME = "another column has this name"
 
 
 @lru_cache(maxsize=128)
@@ -109,7 +148,7 @@ def bind(expression: Expression, domains: Domains) -> Bound:
     return _bind(expression, domains, negated=False)
 
 
-def _bind(expression: Expression, domains: Domains, *, negated: bool) -> Bound:
+def _bind(expression: Expression, domains: Domains, *, negated: bool) -> Bound:  # noqa: PLR0911  one for each kind
     match expression:
         case Not(operand):
             return _bind(operand, domains, negated=not negated)
@@ -127,6 +166,8 @@ def _bind(expression: Expression, domains: Domains, *, negated: bool) -> Bound:
                 "values; LIKE and functions exclude nothing"
             )
             return Unknown(text=_text(expression, negated=negated), reason=reason)
+        case Holds():
+            return _holds(expression, domains, negated=negated)
     return _condition(expression, domains, negated=negated)
 
 
@@ -168,6 +209,22 @@ def _condition(expression: Comparison | IsIn | IsNull, domains: Domains, *, nega
             if isinstance(found, UnknownRange):
                 return _unknown(domain, text, found.reason)
             return _comparison(domain, operator, found, text, negated=negated)
+
+
+def _holds(expression: Holds, domains: Domains, *, negated: bool) -> Atom:
+    """Bind a condition on the elements of a list, or on the keys or values of a map."""
+    text = _text(expression, negated=negated)
+    domain = domains.find_part(expression.column, expression.part)
+    if isinstance(domain, str):
+        return Unknown(text=text, reason=domain, column=expression.column)
+    if expression.value is None:
+        return _always_false(domain, text, "nothing equals null")
+    if negated:
+        return _unknown(domain, text, "that some rows hold a value tells nothing of the others")
+    found = domain.place(expression.value)
+    if isinstance(found, UnknownRange):
+        return _unknown(domain, text, found.reason)
+    return _in_set(domain, LiteralSet(found.keys, found.is_exact, found.reason), text)
 
 
 def _text(expression: Expression, *, negated: bool) -> str:

@@ -2,6 +2,7 @@
 
     Comparison  column = 5                IsNull  column IS NULL      And, Or   of any number
     IsIn        column IN (1, 2)          Not     of one operand      Constant  true, false
+    Holds       list_contains(column, 5)
     Opaque      anything else: any row might satisfy it
 
 A predicate selects the rows for which the tree is true, in three-valued logic: a comparison with a
@@ -21,6 +22,8 @@ from uuid import UUID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from parquet_bloomwriter.metadata.elements import Part
 
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 
@@ -106,6 +109,39 @@ class IsNull:
     column: str
 
 
+Holding: TypeAlias = Literal[
+    "list_contains",
+    "array_contains",
+    "ANY",
+    "map_contains",
+    "map_contains_key",
+    "map_contains_value",
+]
+"""The function by which a condition asks for an element; they differ where they are not true.
+
+                        null list   no such element, but a null   no such element
+    list_contains       null        false                         false             DuckDB
+    array_contains      null        null                          false             Spark
+    ANY                 false       null                          false             DuckDB
+
+Functions of maps are null for a null map; keys are never null.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """A list has an element that equals a value; or a map has such a key, or such a value."""
+
+    column: str
+    """Dotted path of the list or the map, not of the leaf column below."""
+
+    part: Part
+    value: Value | None
+    """None is null: the condition is true for no row, nor is its negation."""
+
+    function: Holding = "list_contains"
+
+
 @dataclass(frozen=True, slots=True)
 class Not:
     """True where the operand is false."""
@@ -150,7 +186,7 @@ class Opaque:
     """Whether the text is SQL, which `read_table` may be able to evaluate."""
 
 
-Expression: TypeAlias = Comparison | IsIn | IsNull | Not | And | Or | Constant | Opaque
+Expression: TypeAlias = Comparison | IsIn | IsNull | Holds | Not | And | Or | Constant | Opaque
 
 _MOST_LEVELS = 64
 """Connectives in each other. What walks a tree recurses over them, by several calls for each, and

@@ -37,6 +37,7 @@ from parquet_bloomwriter.predicate.expression import (
     Comparison,
     Constant,
     Expression,
+    Holds,
     IsIn,
     IsNull,
     Not,
@@ -193,6 +194,10 @@ def _of_two(
             left, right = sides
             found = _compare(left, operator, right, schema)
             return found or _compare(right, mirrored, left, schema)
+    for build in _LIST_CONTAINS:
+        sides = _in_order(node, inputs, build)
+        if sides is not None:
+            return _holding(*sides, schema)
     return None if is_negated and _may_find_nulls(node, inputs) else _test(node, inputs, schema)
 
 
@@ -290,6 +295,29 @@ def _between(
                 upper = _compare(one, at_most, high, schema)
                 return And((lower, upper)) if lower and upper else None
     return None
+
+
+_LIST_CONTAINS: tuple[Build, ...] = (
+    lambda left, right: left.list.contains(right, nulls_equal=True),
+    lambda left, right: left.list.contains(right, nulls_equal=False),
+)
+
+
+def _holding(
+    node: pl.Expr, literal: pl.Expr, schema: Mapping[str, pl.DataType]
+) -> Expression | None:
+    """Return a test of the elements of a list, all of the literal's type."""
+    column = _column(node, schema)
+    if column is None or not isinstance(column.type, pl.List | pl.Array):
+        return None
+    element = column.type.inner
+    if not isinstance(element, pl.DataType) or not literal.meta.is_literal(allow_aliasing=True):
+        return None
+    values = pl.select(literal).to_series()
+    plain = _plain(_Column(name=column.name, type=element), values) if len(values) == 1 else None
+    if plain is None or plain[0] is None:  # null equals null here
+        return None
+    return Holds(column.name, "element", plain[0])
 
 
 def _equal_missing(left: pl.Expr, right: pl.Expr) -> pl.Expr:

@@ -5,6 +5,8 @@ strings, X'AB' for bytes. Understood are
 
     =  ==  !=  <>  <  <=  >  >=  [NOT] BETWEEN  [NOT] IN  IS [NOT] NULL  IS [NOT] TRUE, FALSE
     IS [NOT] DISTINCT FROM  <=>  AND  OR  NOT  parentheses
+    list_contains  list_has  array_contains  array_has  map_contains  map_contains_key
+    map_contains_value  literal = ANY (list)  literal <> ALL (list)
 
 between one column and literals (`sql_literals`), the literal on either side. All other parts become
 `Opaque` and prune nothing: LIKE, functions, arithmetic, comparisons of columns. `sql_to_arrow`
@@ -30,6 +32,7 @@ from parquet_bloomwriter.predicate.expression import (
     Comparison,
     Constant,
     Expression,
+    Holds,
     IsIn,
     IsNull,
     Not,
@@ -47,6 +50,9 @@ if TYPE_CHECKING:
     from sqlglot.errors import ParseError, TokenError
     from sqlglot.expressions import Expr
     from sqlglot.tokenizer_core import Token
+
+    from parquet_bloomwriter.metadata.elements import Part
+    from parquet_bloomwriter.predicate.expression import Holding
 
 _DIALECT = "postgres"
 _WHERE = re.compile(r"\s*where\b", re.IGNORECASE)
@@ -277,7 +283,7 @@ def _operands(node: Expr) -> Iterator[Expr]:
 
 def _atom(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
     if node.key in OPERATORS_OF_SQL:
-        return _comparison(node)
+        return _quantified(node) or _comparison(node)
     if node.key in _TESTS:
         return _TESTS[node.key](node, is_negated)
     if node.key == "boolean":
@@ -301,6 +307,51 @@ def _comparison(node: Expr) -> Expression | None:
     if type(one) is int and type(other) is int:  # 1 = 1, which programs write in front
         return Constant(evaluate(one, other))
     return None
+
+
+def _quantified(node: Expr) -> Expression | None:
+    """Return the tree of `5 = ANY (list)` or `5 <> ALL (list)`; None if it is neither."""
+    wanted = {"eq": "any", "neq": "all"}.get(node.key)
+    list_, kind = node.expression, node.expression.key
+    if kind == "anonymous":  # so sqlglot has ALL and SOME
+        kind = {"all": "all", "some": "any"}.get(list_.name.lower(), "")
+        list_ = list_.expressions[0] if len(list_.expressions) == 1 else None
+    elif kind in ("any", "all"):
+        list_ = list_.this
+    if kind != wanted or list_ is None or not has_only(node, "this", "expression"):
+        return None
+    found = _holding(list_, node.this, "ANY")
+    if found is None or found.value is None:  # of an empty list, NULL = ANY is false
+        return None
+    return Not(found) if kind == "all" else found
+
+
+def _holding(container: Expr, literal: Expr, function: Holding) -> Holds | None:
+    """Return the tree of a function that looks for a literal in a list or a map."""
+    part: Part = "element"
+    if function.startswith("map_"):
+        part = "value" if function == "map_contains_value" else "key"
+    elif container.key == "mapkeys" and has_only(container, "this"):
+        part, container = "key", container.this
+    elif container.key == "anonymous" and container.name.lower() == "map_values":
+        part, container = "value", container.expressions[0]
+    column = column_of(container)
+    return None if column is None else Holds(column, part, literal_value(literal), function)
+
+
+def _function(node: Expr, _: bool) -> Expression | None:  # noqa: FBT001  as its siblings
+    """Return the tree of a function of a list or a map and a literal."""
+    if node.key == "anonymous":
+        function, arguments = _FUNCTIONS.get(node.name.lower()), node.expressions
+    else:
+        function, name = _FUNCTIONS_BY_NODE[node.key]
+        if not has_only(node, "this", name):
+            return None
+        arguments = [node.this, node.args[name]]
+    if function is None or len(arguments) != len(("container", "literal")):
+        return None
+    container, literal = arguments
+    return _holding(container, literal, function)
 
 
 def _membership(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
@@ -394,5 +445,20 @@ _TESTS: dict[str, Callable[[Expr, bool], Expression | None]] = {
     "is": _is,
     "nullsafeeq": _distinct,
     "nullsafeneq": _distinct,
+    **dict.fromkeys(("anonymous", "arraycontains", "mapcontainskey"), _function),
 }
 """By sqlglot's name of the node."""
+
+_FUNCTIONS: dict[str, Holding] = {
+    "list_contains": "list_contains",
+    "list_has": "list_contains",
+    "map_contains": "map_contains",
+    "map_contains_value": "map_contains_value",
+}
+"""By name in lower case, as far as sqlglot does not know the function."""
+
+_FUNCTIONS_BY_NODE: dict[str, tuple[Holding, str]] = {
+    "arraycontains": ("array_contains", "expression"),
+    "mapcontainskey": ("map_contains_key", "key"),
+}
+"""By sqlglot's name of the node; and the argument that has the literal."""

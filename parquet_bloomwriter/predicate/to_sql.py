@@ -13,6 +13,7 @@ from parquet_bloomwriter.predicate.expression import (
     Comparison,
     Constant,
     Expression,
+    Holds,
     Instant,
     IsIn,
     IsNull,
@@ -79,6 +80,8 @@ def to_text(expression: Expression) -> str:  # noqa: PLR0911  one for each kind
             return f"{spell_name(column)} IN ({spell_values(values)})"
         case IsNull(column):
             return f"{spell_name(column)} IS NULL"
+        case Holds():
+            return _holding(expression)
         case Not():
             return _negation(expression)
         case And(operands):
@@ -139,7 +142,7 @@ def spell_value(value: Value | None) -> str:  # noqa: C901, PLR0911  one for eac
 
 def _columns(expression: Expression) -> Iterator[str]:
     match expression:
-        case Comparison(column) | IsIn(column) | IsNull(column):
+        case Comparison(column) | IsIn(column) | IsNull(column) | Holds(column):
             yield column
         case Not(operand):
             yield from _columns(operand)
@@ -148,12 +151,24 @@ def _columns(expression: Expression) -> Iterator[str]:
                 yield from _columns(operand)
 
 
+def _holding(expression: Holds) -> str:
+    function, column = expression.function, spell_name(expression.column)
+    if expression.part != "element" and not function.startswith("map_"):
+        column = f"map_{expression.part}s({column})"
+    value = spell_value(expression.value)
+    return f"{value} = ANY({column})" if function == "ANY" else f"{function}({column}, {value})"
+
+
 def _negation(expression: Not) -> str:
     match expression.operand:
         case IsNull(column):
             return f"{spell_name(column)} IS NOT NULL"
         case IsIn(column, values):
             return f"{spell_name(column)} NOT IN ({spell_values(values)})"
+        case Holds():
+            text = _holding(expression.operand)
+            is_any = expression.operand.function == "ANY"
+            return text.replace(" = ANY(", " <> ALL(") if is_any else f"NOT {text}"
     return f"NOT {_grouped(expression.operand, And, Or, Comparison)}"
 
 

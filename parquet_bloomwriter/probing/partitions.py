@@ -33,6 +33,7 @@ from parquet_bloomwriter.predicate.expression import (
     Comparison,
     Constant,
     Expression,
+    Holds,
     IsIn,
     IsNull,
     Not,
@@ -94,6 +95,8 @@ class Partition:
                 if self.hides_stored or column not in stored:
                     return found
                 return And((found, expression)) if is_negated else Or((found, expression))
+            case Holds(column) if column in self.values:
+                return Opaque(to_text(expression))
         return expression
 
     def excludes(self, expression: Expression) -> bool:

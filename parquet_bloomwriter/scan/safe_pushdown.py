@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.metadata.elements import leaves_by_part
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.predicate import to_text
 from parquet_bloomwriter.predicate.arrow_columns import (
@@ -43,11 +44,13 @@ from parquet_bloomwriter.predicate.arrow_columns import (
     is_binary,
     is_text,
     is_uuid,
+    type_of_part,
 )
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
     Expression,
+    Holds,
     IsIn,
     IsNull,
     Not,
@@ -98,6 +101,8 @@ class TableBindings(Bindings):
                 return kind(tuple([self._guard(one, leaves) for one in operands]))
             case Comparison(column) | IsIn(column) | IsNull(column):
                 return expression if self._is_safe(column, leaves) else _opaque(expression)
+            case Holds():
+                return expression if self._keeps_part(expression, leaves) else _opaque(expression)
         return expression
 
     def _is_safe(self, name: str, leaves: Leaves) -> bool:
@@ -110,6 +115,21 @@ class TableBindings(Bindings):
         named = [leaf for leaf in leaves if leaf.name == name]
         return all(
             leaf.path == column.path and keeps_values(type_of(leaf), column.type) for leaf in named
+        )
+
+    def _keeps_part(self, node: Holds, leaves: Leaves) -> bool:
+        """Whether files and the table have the same elements in a list, or entries in a map."""
+        try:
+            column = column_at(self.schema, node.column)
+            type_ = type_of_part(column, node.part)
+        except InvalidArgument:
+            return False
+        if column.path[0] in self.partition_columns or self._is_ambiguous(node.column):
+            return False
+        named = leaves_by_part(leaves).get((node.column, node.part), ())
+        return all(
+            leaf.path[: len(column.path)] == column.path and keeps_values(type_of(leaf), type_)
+            for leaf in named
         )
 
     def _is_ambiguous(self, name: str) -> bool:

@@ -67,6 +67,7 @@ def test_every_file_answers_or_is_refused(shard: int, corpus_dir: Path) -> None:
     )
     assert sum(one["num_lookups"] for one in asked) > 500
     assert sum(one["num_probes"] for one in asked) > 1000
+    assert sum(one["num_parts"] for one in asked) > 0
 
 
 def test_every_value_of_every_filter_might_match(corpus_dir: Path) -> None:

@@ -143,6 +143,47 @@ def test_other_conditions_leave_all(table: str, session: SparkSession, condition
     assert "pruned by" not in metrics_of(df).scans[0].location
 
 
+def test_elements_of_arrays_and_maps(session: SparkSession, tmp_path: Path) -> None:
+    tables = [
+        pa.table(
+            {
+                "tags": [None, [], [None], [f"t{n}", None, f"u{n}"]],
+                "s": [{"numbers": [n]}] * 4,
+                "m": pa.array(
+                    [None, {}, {f"k{n}": None}, {f"k{n}": n, "z": -n}],
+                    pa.map_(pa.string(), pa.int32()),
+                ),
+            }
+        )
+        for n in range(100, 106)
+    ]
+    path = write(tmp_path / "lists", tables)
+    columns = ["tags", "s.numbers.list.element", "m.key_value.key", "m.key_value.value"]
+    index.create(path, columns, name="parts")
+    session.read.parquet(path).createOrReplaceTempView("lists")
+    conditions = {
+        "array_contains(tags, 't103')": 1,
+        "array_contains(TAGS, 't103') AND size(tags) > 1": 1,
+        "array_contains(tags, 't103') OR array_contains(s.numbers, 104)": 2,
+        "map_contains_key(m, 'k103')": 1,
+        "array_contains(map_keys(m), 'k103')": 1,
+        "array_contains(map_values(m), -103)": 1,
+        "m['k103'] = 103": 1,
+        "m['k103'] IN (103, 104)": 1,
+        "m['z'] = 103": 1,  # the file with that value, though under another key
+        "NOT array_contains(tags, 't103')": 6,
+        "m['k103'] <=> NULL": 6,
+        "m['k103'] IS NULL": 6,
+        "array_contains(tags, concat('t', size(tags)))": 6,
+        "exists(tags, one -> one = 't103')": 6,
+    }
+    found = {}
+    for condition in conditions:
+        df = same_answer(session, f"SELECT * FROM lists WHERE {condition}")  # noqa: S608
+        found[condition] = sum(scan.num_files for scan in metrics_of(df).scans)
+    assert found == conditions
+
+
 @pytest.mark.parametrize(
     "query",
     [

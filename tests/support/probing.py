@@ -24,7 +24,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.predicate.expression import Comparison, IsIn, IsNull, Not, Or, UnknownKind
+from parquet_bloomwriter.predicate.expression import (
+    Comparison,
+    Holds,
+    IsIn,
+    IsNull,
+    Not,
+    Or,
+    UnknownKind,
+)
 from parquet_bloomwriter.predicate.literals.python_values import plain_value
 from parquet_bloomwriter.probing.evaluation import Code
 from parquet_bloomwriter.verbs.bloom_file import BloomFile
@@ -35,6 +43,7 @@ from tests.support.workers import tell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.predicate.expression import Expression, Operator
     from parquet_bloomwriter.probing.report import FileProbe
 
@@ -74,6 +83,9 @@ class Asked:
     num_probes: int = 0
     num_lookups: int = 0
     """Values that pyarrow read and a probe was asked for."""
+
+    num_parts: int = 0
+    """As `num_lookups`, of elements of lists, and of keys and values of maps."""
 
     num_filters: int = 0
     """Column chunks with a filter whose values were asked for."""
@@ -140,6 +152,40 @@ def ask_for_values(path: Path, asked: Asked) -> None:
         values = {r for r, array in chunks.items() if array.null_count < len(array)}
         found = _probe(path, Not(IsNull(leaf.name)), asked)
         _must_survive(found, values, f"{leaf.name} IS NOT NULL", asked)
+
+
+def ask_for_parts(path: Path, asked: Asked) -> None:
+    """Ask for elements of lists, and for keys and values of maps, that pyarrow reads."""
+    with pq.ParquetFile(path) as file:
+        count = min(file.num_row_groups, MAX_ROW_GROUPS)
+        for field in list(file.schema_arrow)[:MAX_COLUMNS]:
+            for part in _parts_of(field.type):
+                chunks = {}
+                for row_group in range(count):
+                    array = _read(file, row_group, field.name)
+                    if array is not None:
+                        chunks[row_group] = _part(array, part)
+                for value, _, row_groups in _holders(chunks, MAX_VALUES):
+                    found = _probe(path, Holds(field.name, part, value), asked)
+                    condition = f"{field.name} holds the {part} {value!r}"
+                    _must_survive(found, row_groups, condition, asked)
+                    asked.num_parts += len(row_groups)
+
+
+def _parts_of(type_: pa.DataType) -> list[Part]:
+    if pa.types.is_map(type_):
+        kinds: dict[Part, pa.DataType] = {"key": type_.key_type, "value": type_.item_type}
+    elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        kinds = {"element": type_.value_type}
+    else:
+        return []
+    return [part for part, kind in kinds.items() if not pa.types.is_nested(kind)]
+
+
+def _part(array: pa.Array, part: Part) -> pa.Array:
+    if part == "element":
+        return array.flatten()
+    return array.keys if part == "key" else array.items
 
 
 def _compare(  # noqa: PLR0913, PLR0917  one value of one column
@@ -246,6 +292,7 @@ def ask(path: Path, *, values: bool = True, say: bool = False) -> Asked:
     if values and not asked.refused:
         try:
             ask_for_values(path, asked)
+            ask_for_parts(path, asked)
         except (pa.ArrowException, OSError, ValueError, EOFError, KeyError) as error:
             asked.evidence.setdefault(f"unread: {type(error).__name__}", 1)
     return asked

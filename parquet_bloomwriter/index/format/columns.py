@@ -4,6 +4,11 @@ An indexed column has a name, its dotted path. Readers differ in whether case ma
 name that matches two leaf columns when case is ignored is ambiguous, and no column is chosen; a
 leaf column that differs from the name in case only is chosen.
 
+The elements of a list, and the keys and the values of a map, can be indexed as well: by the name of
+the leaf column, `tags.list.element` or `m.key_value.key`, or, for elements, by that of the list.
+Conditions are about the list or the map (`list_contains(tags, 'x')`); `columns_holding` finds the
+indexed columns.
+
 The parts of an index store the type of the column in each file as JSON. Literals are hashed by it,
 so it holds everything that the footer says about a leaf column except the positions of its column
 chunks. Equal types have equal text.
@@ -19,11 +24,15 @@ from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.iceberg.schema import leaves_by_id
 from parquet_bloomwriter.metadata import Leaf, PhysicalType, Repetition
+from parquet_bloomwriter.metadata.elements import leaves_by_part
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.tree import column_tree, has_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from parquet_bloomwriter.metadata import Footer
+    from parquet_bloomwriter.metadata.elements import Part
 
 
 _SHOWN = 5
@@ -45,13 +54,54 @@ def resolve_column(leaves: tuple[Leaf, ...], name: str) -> Leaf | str:
     if len(found) > 1:
         return f'{len(found)} columns are named "{name}" if case does not matter'
     if not found:
-        return _why_missing(leaves, name)
-    return _indexable(found[0])
+        found = _elements(leaves, lower)
+        if len(found) != 1:
+            return _why_missing(leaves, name)
+    return _indexable(found[0], leaves)
 
 
-def _indexable(leaf: Leaf) -> Leaf | str:
+def columns_holding(names: Iterable[str], list_or_map: str, part: Part) -> list[str]:
+    """Return the indexed columns that hold a part of a list or a map.
+
+    Args:
+        names: Of the indexed columns.
+        list_or_map: Its dotted path.
+        part: What of it.
+    """
+    above = f"{list_or_map}."
+    return [
+        name
+        for name in names
+        if (name == list_or_map and part == "element")
+        or (
+            name.startswith(above)
+            and len(inside := name.removeprefix(above).split(".")) <= _MOST_INSIDE
+            and part in ("element", inside[-1])
+        )
+    ]
+
+
+_MOST_INSIDE = 2
+"""Names from a list or a map to a leaf that is a part of it: `list.element`, `key_value.key`."""
+
+
+def _elements(leaves: tuple[Leaf, ...], lower: str) -> list[Leaf]:
+    """Return the leaves of elements of a list, by its name in lower case."""
+    found = leaves_by_part(leaves).items()
+    return [
+        leaf
+        for (name, part), several in found
+        if name.lower() == lower and part == "element"
+        for leaf in several
+    ]
+
+
+def _indexable(leaf: Leaf, leaves: tuple[Leaf, ...]) -> Leaf | str:
     if Repetition.REPEATED in leaf.repetitions:
-        return "lists and maps are not indexed: its values repeat"
+        if not any(leaf in several for several in leaves_by_part(leaves).values()):
+            return "its values are parts of elements of a list or map, which no condition is about"
+        if any("." in name for name in leaf.path):
+            return "it lies in a list or map, and a name on the way to it has a dot"
     if leaf.physical_type == PhysicalType.INT96:
         return "INT96 timestamps are not indexed: readers do not look them up"
     return why_no_filter(leaf) or leaf
@@ -75,7 +125,7 @@ def find_column(footer: Footer, name: str, field_id: int | None) -> Leaf | str:
     if not has_ids(root):
         return "the file has no field ids, by which an index knows columns of an Iceberg table"
     leaf = leaves_by_id(root).get(field_id)
-    return missing(name) if leaf is None else _indexable(leaf)
+    return missing(name) if leaf is None else _indexable(leaf, footer.leaves)
 
 
 def missing(name: str) -> str:

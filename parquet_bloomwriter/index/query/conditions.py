@@ -22,10 +22,19 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from parquet_bloomwriter.hashing import xxh64
-from parquet_bloomwriter.index.format.columns import leaf_of
+from parquet_bloomwriter.index.format.columns import columns_holding, leaf_of
+from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.predicate import bound
 from parquet_bloomwriter.predicate.bind import Domains, bind
-from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, IsNull, Not, Or
+from parquet_bloomwriter.predicate.expression import (
+    And,
+    Comparison,
+    Holds,
+    IsIn,
+    IsNull,
+    Not,
+    Or,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.index.query.probe import ColumnProbe
     from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.predicate.expression import Expression
 
 
@@ -66,6 +76,24 @@ Condition: TypeAlias = Contains | AllOf | AnyOf
 NEVER = AnyOf(())
 
 
+def about_columns(expression: Expression, names: Sequence[str]) -> Expression:
+    """Return a predicate in which conditions on lists and maps name indexed columns instead.
+
+    Args:
+        expression: The predicate.
+        names: Of the indexed columns.
+    """
+    match expression:
+        case And(operands) | Or(operands):
+            return type(expression)(tuple(about_columns(one, names) for one in operands))
+        case Not(operand):
+            return Not(about_columns(operand, names))
+        case Holds(column, part):
+            found = columns_holding(names, column, part)
+            return And(tuple(replace(expression, column=one) for one in found or (column,)))
+    return expression
+
+
 def columns_in(expression: Expression) -> set[str]:
     """Return the names of the columns that a predicate is about."""
     match expression:
@@ -73,7 +101,7 @@ def columns_in(expression: Expression) -> set[str]:
             return set().union(*map(columns_in, operands))
         case Not(operand):
             return columns_in(operand)
-        case Comparison() | IsIn() | IsNull():
+        case Comparison() | IsIn() | IsNull() | Holds():
             return {expression.column}
     return set()
 
@@ -82,10 +110,16 @@ def condition_of(expression: Expression, leaves: Sequence[Leaf]) -> Condition | 
     """Return the condition of a predicate on files with these columns; None if any might match.
 
     Args:
-        expression: The predicate.
+        expression: The predicate, as `about_columns` returns it.
         leaves: The indexed columns, with their names in the index.
     """
-    return _condition(bind(expression, Domains.of(leaves)))
+    parts = {(leaf.name, part): [leaf] for leaf in leaves for part in _repeated_parts(leaf)}
+    return _condition(bind(expression, Domains.of(leaves, parts)))
+
+
+def _repeated_parts(leaf: Leaf) -> tuple[Part, ...]:
+    """Return what a leaf may be of a list or map: `columns_holding` has chosen the right one."""
+    return ("element", "key", "value") if Repetition.REPEATED in leaf.repetitions else ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -216,7 +216,7 @@ def _if_about(
     """Return an index that means the columns of a table, or why it does not."""
     if isinstance(opened, Reason) or opened.table_state is None:
         return opened
-    asked = {name.lower() for name in columns_of(expression)}
+    asked = {name.lower() for name in columns_of(opened.about_columns(expression))}
     own = [column.name for column in opened.entry.columns]
     why = opened.table_state.why_silent(table, [one for one in own if one.lower() in asked])
     if why is None:
@@ -457,7 +457,7 @@ def _why_nothing(
     if snapshot.problem is not None:
         return snapshot.problem
     asked, indexed = columns_of(expression), [column.name for column in snapshot.entry.columns]
-    if not set(asked) & set(indexed):
+    if not set(columns_of(snapshot.about_columns(expression))) & set(indexed):
         named = ", ".join(asked) or "no column that can be looked up"
         text = f"the predicate is about {named}, the index about {', '.join(indexed)}"
         return Reason(code=Code.MISSING_INDEXED_COL, text=text)

@@ -33,7 +33,7 @@ from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.managed_tables import state_of
 from parquet_bloomwriter.index.query.column_filters import gather_filters
-from parquet_bloomwriter.index.query.conditions import columns_in, scope_of
+from parquet_bloomwriter.index.query.conditions import about_columns, columns_in, scope_of
 from parquet_bloomwriter.index.query.join_filter import JoinFilters
 from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering, jobs_in
 from parquet_bloomwriter.index.query.sliced import SlicedIndex
@@ -204,8 +204,13 @@ class Snapshot:
             held += [one.num_bytes_held for one in others if one is not None]
         return sum(held)
 
+    def about_columns(self, expression: Expression) -> Expression:
+        """Return a predicate in which conditions on lists and maps name indexed columns."""
+        return about_columns(expression, [column.name for column in self.entry.columns])
+
     def could_exclude(self, expression: Expression) -> bool:
         """Return whether the index could exclude any file by a predicate."""
+        expression = self.about_columns(expression)
         found = self._by_slices(self._sliced.could_exclude, expression)
         if found is not None:
             return found
@@ -230,6 +235,7 @@ class Snapshot:
             self._sliced.check_files(expression, self.files)
             return np.isin(self.files.ids, ids)
 
+        expression = self.about_columns(expression)
         might = self._by_slices(find, expression)
         if might is not None:
             return might
@@ -252,7 +258,7 @@ class Snapshot:
             ids = self._sliced.ids_of_matches(expression)
             return None if ids is None else self._sliced.files(expression, ids)
 
-        return self._by_slices(find, expression)
+        return self._by_slices(find, self.about_columns(expression))
 
     def types(self, column: str) -> tuple[Leaf, ...]:
         """Return the types that an indexed column has in the files; none if something is wrong."""

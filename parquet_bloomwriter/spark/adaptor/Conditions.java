@@ -7,16 +7,21 @@ import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.ArrayContains;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetMapValue;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.MapKeys;
+import org.apache.spark.sql.catalyst.expressions.MapValues;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
@@ -37,7 +42,9 @@ import org.apache.spark.unsafe.types.UTF8String;
  * Catalyst's conditions as JSON, as far as filters can answer them.
  *
  *     {"and": [...]}   {"or": [...]}   {"in": ["s", "x"], "type": "long", "values": ["1", "2"]}
+ *     {"in": ["m"], "part": "key", "type": "string", "values": ["aw=="]}
  *
+ * A part is what an array or a map holds: some "element", "key" or "value" is one of the values.
  * A part that filters cannot answer is left out of an AND; an OR with such a part is left out whole.
  * Values are texts: days, microseconds, Base64 of bytes; see `rules/catalyst.py`, which reads them.
  */
@@ -74,6 +81,10 @@ final class Conditions {
         if (condition instanceof InSet) {
             InSet in = (InSet) condition;
             return membership(in.child(), Scala.list(in.hset().toSeq()));
+        }
+        if (condition instanceof ArrayContains) { // so map_contains_key is by now
+            ArrayContains contains = (ArrayContains) condition;
+            return element(contains.left(), contains.right());
         }
         return null;
     }
@@ -117,9 +128,52 @@ final class Conditions {
         return membership(column, values);
     }
 
+    private ObjectNode element(Expression array, Expression literal) {
+        boolean isComparable =
+                literal instanceof Literal
+                        && ((ArrayType) array.dataType()).elementType().equals(literal.dataType());
+        if (!isComparable) {
+            return null;
+        }
+        if (array instanceof MapKeys) {
+            return part("key", ((MapKeys) array).child(), literal);
+        }
+        if (array instanceof MapValues) {
+            return part("value", ((MapValues) array).child(), literal);
+        }
+        return part("element", array, literal);
+    }
+
+    private ObjectNode part(String part, Expression holder, Expression literal) {
+        Object value = ((Literal) literal).value();
+        List<Object> items = Collections.singletonList(value);
+        ObjectNode condition = values(pathOf(holder), literal.dataType(), items);
+        return condition == null ? null : condition.put("part", part);
+    }
+
+    /** Return the JSON of `map[key] IN items`: the map holds the key, and one of the items. */
+    private ObjectNode entry(GetMapValue entry, List<Object> items) {
+        if (!(entry.key() instanceof Literal)) {
+            return null;
+        }
+        ObjectNode key = part("key", entry.child(), entry.key());
+        ObjectNode value = values(pathOf(entry.child()), entry.dataType(), items);
+        boolean mayBeAbsent = items.size() == 1 && items.get(0) == null; // `<=> NULL`
+        if (mayBeAbsent || value == null) {
+            return mayBeAbsent ? null : key;
+        }
+        return joined("and", key, value.put("part", "value"));
+    }
+
     private ObjectNode membership(Expression column, List<Object> items) {
-        List<String> path = pathOf(column);
-        String type = path == null ? null : nameOf(column.dataType());
+        if (column instanceof GetMapValue) {
+            return entry((GetMapValue) column, items);
+        }
+        return values(pathOf(column), column.dataType(), items);
+    }
+
+    private static ObjectNode values(List<String> path, DataType dataType, List<Object> items) {
+        String type = path == null ? null : nameOf(dataType);
         if (type == null) {
             return null;
         }

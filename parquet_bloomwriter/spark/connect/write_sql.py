@@ -16,12 +16,14 @@ from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
     Constant,
+    Holds,
     IsIn,
     IsNull,
     Not,
     Opaque,
     Or,
 )
+from parquet_bloomwriter.predicate.to_sql import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -59,9 +61,9 @@ def write_condition(tree: Expression, columns: Collection[str]) -> str:  # noqa:
             return " OR ".join([f"({write_condition(one, columns)})" for one in operands])
         case Constant(value):
             return str(value).upper()
-        case Opaque(text):
+        case Opaque() | Holds():
             raise InvalidArgument(
-                f"Spark cannot evaluate this part of the condition: {text}",
+                f"Spark cannot evaluate this part of the condition: {to_text(tree)}",
                 remedy="Give the whole condition as SQL text.",
             )
 

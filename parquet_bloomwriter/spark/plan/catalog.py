@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument
 from parquet_bloomwriter.index.describe import describe
+from parquet_bloomwriter.index.format.columns import columns_holding
 from parquet_bloomwriter.index.layout import (
     HOME,
     absolute_path,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.index.query.snapshot import Snapshot
+    from parquet_bloomwriter.metadata.elements import Part
 
 _SHOWN = 5
 """Names in an error message."""
@@ -199,11 +201,42 @@ def column_of(snapshot: Snapshot, path: Sequence[str], *, case_sensitive: bool) 
     return same[0] if len(same) == 1 else None
 
 
-def column_for(
-    snapshot: Snapshot, path: Sequence[str], type_: str, *, case_sensitive: bool
+def _column_holding(
+    snapshot: Snapshot, path: Sequence[str], part: Part, *, case_sensitive: bool
 ) -> str | None:
-    """Return `column_of` if the files store the values of Catalyst's type, else None."""
-    name = column_of(snapshot, path, case_sensitive=case_sensitive)
+    """Return the column of an index that is a part of an array or map, or None, as `column_of`."""
+    if any("." in name for name in path):
+        return None
+    names = [column.name for column in snapshot.entry.columns]
+    wanted = ".".join(path)
+    found = columns_holding(names, wanted, part)
+    if not found and not case_sensitive:
+        folded = columns_holding(map(str.casefold, names), wanted.casefold(), part)
+        found = [name for name in names if name.casefold() in folded]
+    return found[0] if len(found) == 1 else None
+
+
+def column_for(
+    snapshot: Snapshot,
+    path: Sequence[str],
+    type_: str,
+    part: Part | None,
+    *,
+    case_sensitive: bool,
+) -> str | None:
+    """Return the column of an index for a path, if the files store the values of Catalyst's type.
+
+    Args:
+        snapshot: The index.
+        path: From a column to a leaf in it, or to an array or a map.
+        type_: Catalyst's name of the type of its values.
+        part: What is meant of an array or map; None if the path leads to a leaf.
+        case_sensitive: Whether names of columns are.
+    """
+    if part is None:
+        name = column_of(snapshot, path, case_sensitive=case_sensitive)
+    else:
+        name = _column_holding(snapshot, path, part, case_sensitive=case_sensitive)
     if name is None or not shows_as_stored(snapshot, name, data_type_of(type_)):
         return None
     return name

@@ -1,6 +1,7 @@
 """Turns Catalyst's conditions into the trees that indexes take.
 
     {"and": [...]}   {"or": [...]}   {"in": ["s", "x"], "type": "long", "values": ["1", "2"]}
+    {"in": ["m"], "part": "key", "type": "string", "values": ["aw=="]}
 
 Values are texts of Catalyst's own representation: days, microseconds, Base64 of bytes. See
 `Conditions.java`, which writes them.
@@ -19,11 +20,20 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.predicate.expression import And, Expression, Instant, IsIn, Opaque, Or
+from parquet_bloomwriter.predicate.expression import (
+    And,
+    Expression,
+    Holds,
+    Instant,
+    IsIn,
+    Opaque,
+    Or,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.predicate.expression import Value
 
 FIRST_DAY = -141_427
@@ -41,26 +51,30 @@ class _Unknown(ValueError):
 
 
 def expression_of(
-    condition: Mapping[str, Any], name_of: Callable[[list[str], str], str | None]
+    condition: Mapping[str, Any], name_of: Callable[[list[str], str, Part | None], str | None]
 ) -> Expression:
     """Return the tree for a condition.
 
     Args:
         condition: JSON, as at the head of this module.
-        name_of: Returns the index's column for a path and Catalyst's type; None if the index has no
-            such column, or does not store its values as that type.
+        name_of: Returns the index's column for a path, Catalyst's type, and what is meant of an
+            array or map; None if the index has no such column, or does not store its values as
+            that type.
     """
     if "and" in condition:
         return And(tuple(expression_of(part, name_of) for part in condition["and"]))
     if "or" in condition:
         return Or(tuple(expression_of(part, name_of) for part in condition["or"]))
-    name = name_of(condition["in"], condition["type"])
+    part = condition.get("part")
+    name = name_of(condition["in"], condition["type"], part)
     if name is None:
         return _ANY
     try:
         values = tuple(_value(text, condition["type"]) for text in condition["values"])
     except _Unknown:
         return _ANY
+    if part is not None:
+        return Or(tuple(Holds(name, part, value, "array_contains") for value in values))
     return IsIn(name, values)
 
 
