@@ -20,12 +20,14 @@ import contextlib
 import mmap
 import os
 import zlib
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from parquet_bloomwriter.index.storage.base import prefetch, storage_of
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
+from parquet_bloomwriter.metadata.footer import TAIL_BYTES
 from parquet_bloomwriter.replace.copying import WriteBack
 from parquet_bloomwriter.source import read_footer
 from parquet_bloomwriter.source.local import FileSource
@@ -164,7 +166,6 @@ class FirstRead:
     """The footer of a file, and the chunks of some columns, as bytes that have been read.
 
     Attributes:
-        footer: The footer.
         crc: CRC-32 of all of it, see the head of the module.
     """
 
@@ -188,6 +189,9 @@ class FirstRead:
         whole: BufferSource | None = None
         if source.size <= _WHOLE_BYTES:
             whole = BufferSource(source.read_at(0, source.size), name=source.name)
+        if whole and names is None and crc is not None and _crc_of_all(whole) == crc:
+            self._file, self.crc = whole, crc
+            return
         self.footer = footer = read_footer(whole or source, check_head=False)
         if crc is None:
             check_footer(footer, names)
@@ -202,6 +206,11 @@ class FirstRead:
         ranges.append((source.size - len(tail), source.size))
         self._file = whole or BufferSource(_image(source.size, ranges, [*pieces, tail]))
 
+    @cached_property
+    def footer(self) -> Footer:
+        """The footer."""
+        return read_footer(self._file, check_head=False)
+
     def table(self, *, read_dictionary: Sequence[str] = ()) -> pa.Table:
         """Decode the columns, some of them as dictionaries.
 
@@ -212,11 +221,18 @@ class FirstRead:
 
         names = list(read_dictionary)
         file = pq.ParquetFile(self._file.for_arrow(), read_dictionary=names, pre_buffer=False)
-        num_rows = self.footer.row_groups.value(RowGroupField.NUM_ROWS)
-        if num_rows.all():
+        counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        if all(counts):
             return file.read(self._names, use_threads=False)
-        with_rows = np.flatnonzero(num_rows).tolist()  # the others have no pages to speak of
+        with_rows = [i for i, count in enumerate(counts) if count]
         return file.read_row_groups(with_rows, self._names, use_threads=False)
+
+
+def _crc_of_all(file: BufferSource) -> int:
+    """Return the CRC-32 of a footer and of all columns before it, if nothing else is there."""
+    footer_bytes = int.from_bytes(file.view[-TAIL_BYTES : -len(_MAGIC)], "little")
+    start = max(len(_MAGIC), file.size - TAIL_BYTES - footer_bytes)
+    return zlib.crc32(file.view[len(_MAGIC) : start], zlib.crc32(file.view[start:]))
 
 
 def check_footer(footer: Footer, names: Sequence[str] | None) -> None:
@@ -249,9 +265,10 @@ def _chunks(footer: Footer, names: Sequence[str] | None) -> list[Range]:
         ValueError: If there is no such column, or chunks of impossible sizes.
     """
     starts, lengths = footer.chunk_starts(), footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
-    spans = np.stack([starts, starts + lengths], axis=2)[:, _ordinals(footer, names)]
-    spans = spans[footer.row_groups.value(RowGroupField.NUM_ROWS) != 0].reshape(-1, 2)
-    ranges = [(start, stop) for start, stop in spans.tolist()]
+    with_rows = footer.row_groups.value(RowGroupField.NUM_ROWS) != 0
+    places = np.ix_(with_rows, _ordinals(footer, names))
+    pairs = zip(starts[places].flat, lengths[places].flat, strict=True)
+    ranges = [(int(start), int(start) + int(length)) for start, length in pairs]
     if any(not 0 < start < stop <= footer.start for start, stop in ranges):
         raise ValueError("a column lies outside the file")
     return sorted(ranges)
