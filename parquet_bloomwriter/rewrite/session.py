@@ -105,6 +105,14 @@ class Place(ABC):
             UnsafeTarget: If writing there would break or overwrite something.
         """
 
+    def check_target(self) -> None:
+        """Check, for a dry run, that the new version could go where it is to go.
+
+        Raises:
+            UnsafeTarget: If writing there would break or overwrite something.
+        """
+        self.choose_target()
+
     @abstractmethod
     def begin(self, old: Readable) -> Rewrite:
         """Open the new version.

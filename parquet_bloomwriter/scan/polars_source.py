@@ -366,11 +366,7 @@ def _names(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
     names = list(schema.names if columns is None else columns)
     for name in dict.fromkeys(names):
         if name in schema.names and (schema.names.count(name) > 1 or names.count(name) > 1):
-            raise InvalidArgument(
-                f'several columns are named "{name}"',
-                column=name,
-                remedy="Name the other columns: columns=[...].",
-            )
+            raise named_twice(name)
         if name not in schema.names:
             raise ColumnNotFound(
                 f'there is no column "{name}"', name=name, remedy=suggestion(name, schema.names)

@@ -72,10 +72,14 @@ class BloomFile:
             OSError: If the file cannot be read.
         """
         self._hash_kind = HashKind(dialect, murmur3_seed)
-        with ExitStack() as stack:
-            self._source = stack.enter_context(open_for_reading(source, filesystem=filesystem))
-            self._file = cached_footer(self._source, lambda _: ())
-            self._stack = stack.pop_all()
+        try:
+            with ExitStack() as stack:
+                self._source = stack.enter_context(open_for_reading(source, filesystem=filesystem))
+                self._file = cached_footer(self._source, lambda _: ())
+                self._stack = stack.pop_all()
+        except FileProblem as error:
+            error.outcome = ""  # reading changes nothing, so "left unchanged" says nothing
+            raise
         self._leaves = self._file.leaves
         if isinstance(source, TableFile):
             self._leaves = source.named(self._file.footer()).leaves

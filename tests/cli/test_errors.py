@@ -35,7 +35,7 @@ def test_words_of_the_library_in_the_name_of_a_folder(events: Path, invoke: Invo
     (folder / "_metadata").touch()
     path = f"{folder.name}/{file.name}"
     problem = (
-        f"a rewrite would contradict {folder}/_metadata "
+        f"after a rewrite, {folder}/_metadata "
         "(_metadata file with the offsets of this file)"
     )
     remedy = (
