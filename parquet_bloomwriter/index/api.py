@@ -371,9 +371,9 @@ def lookup(  # noqa: PLR0913  all by keyword
 
     Data files are opened only if the predicate names a column that no index has, until one of them
     has the column. All active indexes of the table are used. A file that an index excludes is left
-    out; a file that no index knows as it is now is kept in any case. If the contract of all these indexes is
-    "immutable", the table is not listed, and no file is looked at: files that were added since the
-    last refresh are not found.
+    out; a file that no index knows as it is now is kept in any case. If the contract of all these
+    indexes is "immutable", the table is not listed, and no file is looked at: files that were added
+    since the last refresh are not found.
 
     Args:
         table: As for `create`; or a folder within the table, or a file of it.

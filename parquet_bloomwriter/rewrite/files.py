@@ -88,10 +88,6 @@ class _FilePlace(Place):
     def choose_target(self) -> None:
         self._target = target_of(self._file, self._destination)
 
-    def check_target(self) -> None:
-        with suppress(FileNotFoundError):  # a dry run does not make the output's folder
-            self.choose_target()
-
     def begin(self, old: Readable) -> Rewrite:
         target = self._target or target_of(self._file, self._destination)
         return FileRewrite(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -111,7 +111,8 @@ class Place(ABC):
         Raises:
             UnsafeTarget: If writing there would break or overwrite something.
         """
-        self.choose_target()
+        with suppress(FileNotFoundError):  # a dry run does not make the output's folder
+            self.choose_target()
 
     @abstractmethod
     def begin(self, old: Readable) -> Rewrite:
@@ -166,7 +167,11 @@ def rewrite_session(
     with _place(source, destination, progress) as place, ExitStack() as resources:
         try:
             footer = read_footer(place.source)
-            layout = layout_of(footer, _reader(place.source, footer))
+            layout = layout_of(
+                footer,
+                _reader(place.source, footer),
+                read_ranges=None if is_near(place.source) else place.source.read_ranges,
+            )
             yield RewriteSession(place, layout, resources)
         except FileProblem as error:
             error.path = error.path or place.path

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.scan.formats import rows_of, schema_of
+from parquet_bloomwriter.scan.table import named_twice
 from parquet_bloomwriter.text import suggestion
 
 if TYPE_CHECKING:

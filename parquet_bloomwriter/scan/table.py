@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import inspect
 import os
+from collections import Counter
 from dataclasses import dataclass
 from glob import has_magic
 from typing import TYPE_CHECKING, Any
@@ -289,7 +290,10 @@ def _partitions(
     return {name: dictionaries.get(name) for name in sorted(names)}
 
 
-def _as_pyarrow_takes_it(source: Any, filesystem: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def _as_pyarrow_takes_it(  # noqa: PLR0911  one for each kind
+    source: Any,  # noqa: ANN401
+    filesystem: Any,  # noqa: ANN401
+) -> tuple[Any, Any]:
     """Wrap bytes, and resolve URLs that pyarrow may not know; leave all else to pyarrow."""
     import pyarrow as pa
 
@@ -303,7 +307,7 @@ def _as_pyarrow_takes_it(source: Any, filesystem: Any) -> tuple[Any, Any]:  # no
         # pyarrow takes a read of fewer bytes than it asked for as the end of the file.
         return as_arrow_file(wrapped(source)), filesystem
     if filesystem is None and _is_url(source):
-        place = locate(source)
+        place = locate(os.fspath(source))
         return place.path, place.filesystem
     if filesystem is None and isinstance(source, list) and any(map(_is_url, source)):
         return _of_locations([_location(one) for one in source])

@@ -186,7 +186,8 @@ def _resolve_by_fsspec(url: str, problem: str) -> tuple[FileSystem, str]:
     except (ImportError, ValueError) as error:
         if shown.startswith(("http://", "https://")) and isinstance(error, ImportError):
             raise InvalidArgument(
-                f'"{shown}" is read by fsspec over HTTP, which needs packages that are not installed',
+                f'"{shown}" is read by fsspec over HTTP, '
+                "which needs packages that are not installed",
                 remedy="Type: pip install fsspec requests aiohttp. Or download the file first.",
             ) from error
         raise InvalidArgument(

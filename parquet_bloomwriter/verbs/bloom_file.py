@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
+from parquet_bloomwriter.errors import FileProblem, InvalidArgument, MalformedFilter
 from parquet_bloomwriter.filters.hashes import is_collection, lookups_of
 from parquet_bloomwriter.filters.stored import SHARED, FilterReader
 from parquet_bloomwriter.hashing import XXHASH, HashKind

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,10 +35,7 @@ def test_words_of_the_library_in_the_name_of_a_folder(events: Path, invoke: Invo
     file = events.rename(folder / "write elsewhere")
     (folder / "_metadata").touch()
     path = f"{folder.name}/{file.name}"
-    problem = (
-        f"after a rewrite, {folder}/_metadata "
-        "(_metadata file with the offsets of this file)"
-    )
+    problem = f"after a rewrite, {folder}/_metadata (_metadata file with the offsets of this file)"
     remedy = (
         "Remove it first and have its writer make it anew, write to another path with -o, "
         "or insist with --force."
@@ -268,3 +266,23 @@ def test_every_code_is_documented(invoke: Invoke) -> None:
     for text, title in ((invoke("--help").stdout, "Exit codes:"), (page, "## Exit codes")):
         shown = re.findall(r"\d+", text.partition(title)[2])
         assert [code for code in ExitCode if str(code.value) not in shown] == []
+
+
+def test_what_does_not_exist_ends_with_2(tmp_path: Path, invoke: Invoke) -> None:
+    """By whatever name it is asked for: a file, a folder or a pattern."""
+    for name in ("none.parquet", "none/", "none*.parquet"):
+        for command in ("inspect", "verify", "advise", "strip", "repair"):
+            assert invoke(command, str(tmp_path / name)).exit_code == 2
+        assert invoke("probe", str(tmp_path / name), "--where", "id = 1").exit_code == 2
+        assert invoke(str(tmp_path / name), "--columns", "id").exit_code == 2
+
+
+def test_a_url_of_the_web_says_what_is_missing(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
+    result = invoke("inspect", "https://example.org/a.parquet")
+    assert result.exit_code == 2
+    assert "read by fsspec over HTTP, which needs packages that are not installed" in result.stderr
+    assert "pip install fsspec requests aiohttp. Or download the file first." in result.stderr

@@ -102,7 +102,9 @@ def check_reference(root: str, found: Reference, *, in_place: bool) -> None:
     """
     table = format_of(found.kind)
     if table is not None and in_place:
-        problem = f"this is {table.table}, and after a rewrite, {found} would be wrong about the files"
+        problem = (
+            f"this is {table.table}, and after a rewrite, {found} would be wrong about the files"
+        )
         raise refused(problem, root, f"{table.remedy}, or force it.")
     if table is not None:
         problem = f"this is {table.table}, and {found} says which of the files count"
