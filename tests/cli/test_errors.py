@@ -35,7 +35,8 @@ def test_words_of_the_library_in_the_name_of_a_folder(events: Path, invoke: Invo
     file = events.rename(folder / "write elsewhere")
     (folder / "_metadata").touch()
     path = f"{folder.name}/{file.name}"
-    problem = f"after a rewrite, {folder}/_metadata (_metadata file with the offsets of this file)"
+    record = f"{folder}/_metadata (_metadata file with the offsets of this file)"
+    problem = f"after a rewrite, {record} would be wrong about the file"
     remedy = (
         "Remove it first and have its writer make it anew, write to another path with -o, "
         "or insist with --force."
@@ -49,7 +50,7 @@ def test_words_of_the_library_in_the_name_of_a_folder(events: Path, invoke: Invo
 def test_no_such_file(invoke: Invoke, verb: list[str]) -> None:
     columns = ["--columns", "id"] if verb == ["add"] else []
     result = invoke(*verb, "nosuch.parquet", *columns)
-    check(result, 6, "nosuch.parquet: there is no such file. Check the name.")
+    check(result, 2, "nosuch.parquet: there is no such file. Check the name.")
 
 
 @pytest.mark.parametrize("columns", [["--columns", "id"], []])

@@ -121,7 +121,8 @@ def test_a_dry_run_says_what_a_run_refuses(file: Path) -> None:
     other.write_bytes(b"precious")
     os.link(file, file.with_name("linked.parquet"))
     for verb in (bloomify, strip):
-        for options in ({"output": other}, {}):
+        each: tuple[dict[str, Any], ...] = ({"output": other}, {})
+        for options in each:
             for dry_run in (True, False):
                 with pytest.raises(UnsafeTarget):
                     verb(file, **options, dry_run=dry_run)
