@@ -307,7 +307,7 @@ def _as_pyarrow_takes_it(  # noqa: PLR0911  one for each kind
         # pyarrow takes a read of fewer bytes than it asked for as the end of the file.
         return as_arrow_file(wrapped(source)), filesystem
     if filesystem is None and _is_url(source):
-        place = locate(os.fspath(source))
+        place = locate(str(source))
         return place.path, place.filesystem
     if filesystem is None and isinstance(source, list) and any(map(_is_url, source)):
         return _of_locations([_location(one) for one in source])

@@ -502,12 +502,12 @@ def test_short_reads_are_no_damage() -> None:
     sink = io.BytesIO()
     pq.write_table(pa.table({"id": range(10_000)}), sink)
     data = sink.getvalue()
-    for read in (
-        lambda source: read_table(source, filters="id = 5"),
-        lambda source: dataset(source, filters="id = 5").to_table(),
-        lambda source: pa.Table.from_batches(iter_batches(source, filters="id = 5")),
+    for found in (
+        read_table(_Short(data), filters="id = 5"),
+        dataset(_Short(data), filters="id = 5").to_table(),
+        pa.Table.from_batches(iter_batches(_Short(data), filters="id = 5")),
     ):
-        assert read(_Short(data))["id"].to_pylist() == [5]
+        assert found["id"].to_pylist() == [5]
 
 
 def test_what_is_no_file_gets_a_clear_error() -> None:
@@ -546,7 +546,7 @@ def test_row_values_exclude_and_select(tmp_path: Path) -> None:
 
     for where in ("(id, h) IN ((1, 2), (3, 4))", "(id, h) = (7, 8)", "(id, h) IN ((1, 5), (9, 2))"):
         sql = f"SELECT id, h FROM '{path}' WHERE {where}"  # noqa: S608
-        expected = duckdb.sql(sql).fetchall()
+        expected = duckdb.execute(sql).fetchall()
         found = read_table(path, filters=where)
         assert list(zip(*found.to_pydict().values(), strict=True)) == expected
         assert kept(where) == [rows.index(one) for one in expected]

@@ -16,6 +16,7 @@ from parquet_bloomwriter import bloomify, clear_cache, index
 from parquet_bloomwriter.index.build import file_filters, survey
 from parquet_bloomwriter.index.build.group import FileFilter, filter_of_file
 from parquet_bloomwriter.index.query import snapshot
+from parquet_bloomwriter.source.local import open_local
 from parquet_bloomwriter.source.open import opened_with_footer
 from tests.index.built import build, hash_of, overwrite, tables, write
 
@@ -219,7 +220,7 @@ def test_a_panic_over_one_file_leaves_the_others(
         assert report.num_files >= 2
         assert len(index.lookup(tmp_path, "id = 1", name=name).paths) == 3
     raised[0] = KeyboardInterrupt()
-    monkeypatch.setattr(file_filters, "open_local", failing(file_filters.open_local))
+    monkeypatch.setattr(file_filters, "open_local", failing(open_local))
     with pytest.raises(KeyboardInterrupt):
         index.create(tmp_path, ["id"], name="interrupted")
     monkeypatch.undo()
