@@ -62,6 +62,8 @@ def remedy_for(given: object) -> str | None:
     """Return what to pass instead of an object that names no file; None if that is not known."""
     if is_frame(given):
         return "Write it to a file first."
+    if hasattr(given, "table_uri"):  # `DeltaTable` of deltalake
+        return "Pass the table's folder: its table_uri."
     if hasattr(given, "getvalue"):
         return "Pass its getvalue()."
     if hasattr(given, "read"):

@@ -194,6 +194,16 @@ class BloomwriterError(Exception):
         return safe(": ".join(parts))
 
 
+def raise_if_final(error: BaseException) -> None:
+    """Raise an error again that is meant to end the run: Ctrl-C, and `sys.exit`.
+
+    For places where one bad file must not stop the others. They catch `BaseException`, because
+    libraries in Rust raise `PanicException`, which is no `Exception`.
+    """
+    if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+        raise error
+
+
 def redact(error: BaseException | None) -> None:
     """Leave secrets out of an error of any library, and out of those that it comes from.
 

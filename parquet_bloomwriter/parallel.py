@@ -6,15 +6,16 @@ import heapq
 import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Condition, Lock, Thread, current_thread, main_thread
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 T = TypeVar("T")
 R = TypeVar("R")
+P = ParamSpec("P")
 
 
 def default_jobs() -> int:
@@ -22,6 +23,26 @@ def default_jobs() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class WorkerPool(ThreadPoolExecutor):
+    """Threads, as many of those asked for as the system starts; without any, the caller works."""
+
+    def _adjust_thread_count(self) -> None:
+        with suppress(RuntimeError):  # "can't start new thread"; those that run take the work
+            super()._adjust_thread_count()
+
+    def submit(self, work: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Start a call, or make it at once if no thread could be started."""
+        future = super().submit(work, *args, **kwargs)
+        if self._threads or not future.cancel():
+            return future
+        done: Future[R] = Future()
+        try:
+            done.set_result(work(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001  it is raised by `result`
+            done.set_exception(error)
+        return done
 
 
 @contextmanager
@@ -68,7 +89,7 @@ def in_order(
             held -= load
             start_more()
 
-    with ThreadPoolExecutor(jobs, thread_name_prefix="bloomify") as pool:
+    with WorkerPool(jobs, thread_name_prefix="bloomify") as pool:
         try:
             start_more()
             yield results()
@@ -103,7 +124,10 @@ def to_the_end(work: Callable[[], T]) -> T:
 
     is_over.acquire()
     try:
-        Thread(target=call, name="bloomify", daemon=True).start()
+        try:
+            Thread(target=call, name="bloomify", daemon=True).start()
+        except RuntimeError:  # "can't start new thread"
+            call()
         is_over.acquire()
     except KeyboardInterrupt as interruption:
         if outcome.cancel():  # It has not begun.

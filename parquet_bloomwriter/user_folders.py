@@ -38,10 +38,24 @@ def is_own(found: os.stat_result, *, or_of_root: bool = False) -> bool:
     return is_ours and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder and those above it that are missing, which only this user can enter.
+
+    The mode of `Path.mkdir` is that of the last folder alone: by an umask of 0, all users could
+    write to those above it, and rename it.
+
+    Raises:
+        OSError: If a folder cannot be made.
+    """
+    for one in (*reversed(folder.parents), folder):
+        if not one.is_dir():
+            one.mkdir(mode=0o700, exist_ok=True)
+
+
 def _folder(variable: str, below_home: str) -> Path | None:
     try:
         folder = Path(os.environ.get(variable) or Path.home() / below_home) / _NAME
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         return folder if is_own(folder.stat()) else None
     except (OSError, RuntimeError):
         return None

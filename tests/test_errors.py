@@ -9,7 +9,7 @@ from parquet_bloomwriter.errors import InvalidArgument, NoFileMatches, Proposal,
 
 FORCE = Proposal(Way.FORCE, "force it")
 ERROR = UnsafeTarget(
-    "a rewrite would contradict force it",
+    "after a rewrite, force it would be wrong about the file",
     path="force it",
     remedy=("Name another than force it, write elsewhere, or ", FORCE, "."),
 )
@@ -33,7 +33,7 @@ def test_only_proposals_get_other_words() -> None:
     remedy = ERROR.remedy_in({Way.FORCE: "{} with --force", Way.OVERWRITE: "no"})
     assert remedy == "Name another than force it, write elsewhere, or force it with --force."
     message = ERROR.message(outcome="", remedy=remedy)
-    assert message == f"force it: a rewrite would contradict force it. {remedy}"
+    assert message == f"force it: after a rewrite, force it would be wrong about the file. {remedy}"
 
 
 def test_a_remedy_can_be_replaced() -> None:

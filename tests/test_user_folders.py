@@ -59,3 +59,20 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     bucket: Any = SimpleNamespace(endpoint="http://here", name="bucket")
     Entry(bucket, "a.parquet", attempt="1").remove()
     assert not journal_folder().exists()
+
+
+def test_no_other_user_can_enter_the_folders_that_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor those above them, whatever the umask is."""
+    before = os.umask(0)
+    try:
+        for variable, find in (("XDG_CACHE_HOME", cache_folder), ("XDG_STATE_HOME", state_folder)):
+            monkeypatch.setenv(variable, str(tmp_path / variable / "a" / "b"))
+            folder = find()
+            assert folder is not None
+            while folder != tmp_path:
+                assert folder.stat().st_mode & 0o777 == 0o700
+                folder = folder.parent
+    finally:
+        os.umask(before)

@@ -22,7 +22,8 @@ class ExitCode(IntEnum):
     have a filter."""
 
     USAGE = 2
-    """The command line asks for something that cannot be."""
+    """The command line asks for something that cannot be, or names what does not exist: a file, a
+    folder, a pattern that matches nothing, a column, an index."""
 
     SOME_FAILED = 3
     """Some files failed, the others are done."""
@@ -51,7 +52,7 @@ def exit_code_of(error: BaseException) -> ExitCode:
     """Map an error to the exit code of a run in which it is the only error."""
     from parquet_bloomwriter import errors
 
-    if isinstance(error, errors.InvalidArgument | errors.IndexNotFound):
+    if isinstance(error, errors.InvalidArgument | errors.IndexNotFound | FileNotFoundError):
         return ExitCode.USAGE
     if isinstance(error, errors.NotParquet | errors.MalformedFile | errors.MalformedFilter):
         return ExitCode.NOT_PARQUET

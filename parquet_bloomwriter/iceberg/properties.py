@@ -51,6 +51,9 @@ class AskedFilters:
     max_bytes: int | None
     """Largest bitset; None if the table asks for no filter and does not say."""
 
+    unknown: tuple[str, ...]
+    """Properties that ask for filters of what is no column now."""
+
 
 def asked_by(snapshot: IcebergSnapshot) -> AskedFilters:
     """Return the filters that a table's properties ask for.
@@ -60,9 +63,12 @@ def asked_by(snapshot: IcebergSnapshot) -> AskedFilters:
     """
     properties = snapshot.properties
     enabled: dict[str, None] = {}
+    unknown = []
     for key, text in properties.items():
         if key.startswith(ENABLED) and text.strip().lower() == "true":
-            enabled.update(dict.fromkeys(_leaves(snapshot, key.removeprefix(ENABLED))))
+            leaves = _leaves(snapshot, key.removeprefix(ENABLED))
+            enabled.update(dict.fromkeys(leaves))
+            unknown += [] if leaves else [key]
     rates: dict[str, float] = {}
     for key, text in properties.items():
         if key.startswith(FPP):
@@ -74,7 +80,9 @@ def asked_by(snapshot: IcebergSnapshot) -> AskedFilters:
     if MAX_BYTES in properties:
         max_bytes = _number(MAX_BYTES, properties[MAX_BYTES], int)
     in_order = [one.name for one in snapshot.columns.columns if one.name in enabled]
-    return AskedFilters(columns=tuple(in_order), rates=rates, max_bytes=max_bytes)
+    return AskedFilters(
+        columns=tuple(in_order), rates=rates, max_bytes=max_bytes, unknown=tuple(unknown)
+    )
 
 
 def to_ask(columns: Sequence[str], fpp: float | None) -> dict[str, str]:

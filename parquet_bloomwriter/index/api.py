@@ -369,10 +369,11 @@ def lookup(  # noqa: PLR0913  all by keyword
 ) -> LookupReport:
     """Find the files that can hold rows for which a predicate is true, without opening any.
 
-    All active indexes of the table are used. A file that an index excludes is left out; a file that
-    no index knows as it is now is kept in any case. If the contract of all these indexes is
-    "immutable", the table is not listed, and no file is looked at: files that were added since the
-    last refresh are not found.
+    Data files are opened only if the predicate names a column that no index has, until one of them
+    has the column. All active indexes of the table are used. A file that an index excludes is left
+    out; a file that no index knows as it is now is kept in any case. If the contract of all these
+    indexes is "immutable", the table is not listed, and no file is looked at: files that were added
+    since the last refresh are not found.
 
     Args:
         table: As for `create`; or a folder within the table, or a file of it.
@@ -389,6 +390,7 @@ def lookup(  # noqa: PLR0913  all by keyword
     Raises:
         IndexNotFound: If there is no such index, or the table has no index.
         InvalidArgument: If the predicate cannot be understood, or there is no such table.
+        ColumnNotFound: If a column of the predicate is in no index, and in none of the files.
         TableProblem: If the metadata of a Delta or Iceberg table cannot be read.
     """
     from parquet_bloomwriter.index.query.lookup import look_up

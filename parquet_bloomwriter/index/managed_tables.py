@@ -168,6 +168,10 @@ class ManagedTable(Protocol):
         """
         ...
 
+    def column_names(self) -> tuple[str, ...]:
+        """Return the dotted names that a predicate can use, those of partitions included."""
+        ...
+
     def can_index(self, name: str) -> bool:
         """Return whether a column of this dotted name can be indexed as far as its type goes."""
         ...
@@ -213,6 +217,14 @@ class DeltaTable:
         from parquet_bloomwriter.delta.schema import TableColumns
 
         return TableColumns(self._read().metadata).select(names)
+
+    def column_names(self) -> tuple[str, ...]:
+        """See `ManagedTable`."""
+        from parquet_bloomwriter.delta.schema import TableColumns
+        from parquet_bloomwriter.table_files.delta import plain_fields
+
+        metadata = self._read().metadata
+        return (*TableColumns(metadata).select(None), *plain_fields(metadata.schema))
 
     def can_index(self, name: str) -> bool:
         """See `ManagedTable`."""
@@ -268,6 +280,10 @@ class IcebergTableAt:
     def select(self, names: Sequence[str]) -> tuple[str, ...]:
         """See `ManagedTable`."""
         return self.table.columns.select(names)
+
+    def column_names(self) -> tuple[str, ...]:
+        """See `ManagedTable`."""
+        return (*self.table.columns.select(None), *self.table.plain_fields)
 
     def can_index(self, name: str) -> bool:
         """See `ManagedTable`."""

@@ -28,6 +28,7 @@ from parquet_bloomwriter.predicate.literals.arrow import (
     rounded,
 )
 from parquet_bloomwriter.predicate.to_sql import spell_value
+from parquet_bloomwriter.text import clipped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -281,6 +282,6 @@ def not_evaluated(text: str, why: str = "") -> InvalidArgument:
     reason = f": {why}" if why else ""
     quotes = "Write strings in single quotes; for all else, give" if '"' in text else "Give"
     return InvalidArgument(
-        f"this part of the condition cannot be evaluated: {text}{reason}",
+        f"this part of the condition cannot be evaluated: {clipped(text)}{reason}",
         remedy=f"{quotes} a pyarrow expression.",
     )

@@ -8,7 +8,10 @@ strings, X'AB' for bytes. Understood are
     list_contains  list_has  array_contains  array_has  map_contains  map_contains_key
     map_contains_value  literal = ANY (list)  literal <> ALL (list)
 
-between one column and literals (`sql_literals`), the literal on either side. All other parts become
+between one column and literals (`sql_literals`), the literal on either side; and = and IN between
+row values, `(id, kind) IN ((1, 'a'), (2, 'b'))`, which are equal where all their columns are. Row
+values with a NULL or under a NOT stay text: DuckDB takes nulls within them for equal, and compares
+them without nulls; PostgreSQL does not. All other parts become
 `Opaque` and prune nothing: LIKE, functions, arithmetic, comparisons of columns. `sql_to_arrow`
 turns them into pyarrow expressions, by which rows are selected. A node with an argument that is not
 known here becomes `Opaque` as well: a later version of sqlglot may add one, and it may negate.
@@ -24,6 +27,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import re
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, cast
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -68,6 +72,9 @@ _SHOWN = 40
 """Characters of the text that an error quotes."""
 
 _MAX_SUBSCRIPTS = 200
+
+_MAX_ROW_VALUES = 200
+"""Of more row values, each column is looked up by itself."""
 
 _EXAMPLE = "Give a condition such as id = 42 AND kind IN ('a', 'b')."
 
@@ -283,7 +290,7 @@ def _operands(node: Expr) -> Iterator[Expr]:
 
 def _atom(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
     if node.key in OPERATORS_OF_SQL:
-        return _quantified(node) or _comparison(node)
+        return _quantified(node) or _comparison(node, is_negated)
     if node.key in _TESTS:
         return _TESTS[node.key](node, is_negated)
     if node.key == "boolean":
@@ -292,9 +299,14 @@ def _atom(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  p
     return None if column is None else Comparison(column, "=", value=True)
 
 
-def _comparison(node: Expr) -> Expression | None:
+def _comparison(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001, PLR0911  passed on; one for each kind
     if not has_only(node, "this", "expression"):
         return None
+    if node.key == "eq":
+        rows = (node.this, node.expression), (node.expression, node.this)
+        found = None if is_negated else next(filter(None, starmap(_equal_rows, rows)), None)
+        if found is not None:
+            return And(found)
     as_written, mirrored, evaluate = OPERATORS_OF_SQL[node.key]
     left, right = column_of(node.this), column_of(node.expression)
     if left is not None and right is None:
@@ -355,9 +367,11 @@ def _function(node: Expr, _: bool) -> Expression | None:  # noqa: FBT001  as its
 
 
 def _membership(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
-    column = column_of(node.this)
-    if column is None or not has_only(node, "this", "expressions") or not node.expressions:
+    if not has_only(node, "this", "expressions") or not node.expressions:
         return None
+    column = column_of(node.this)
+    if column is None:
+        return None if is_negated else _rows_membership(node)
     given = [literal_value(one) for one in node.expressions]
     values = tuple(value for value in given if value is not None)
     if len(values) == len(given):
@@ -366,6 +380,38 @@ def _membership(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT
     if not values:
         return unknown
     return Or((IsIn(column, values), unknown)) if is_negated else IsIn(column, values)
+
+
+def _rows_membership(node: Expr) -> Expression | None:
+    """Make a tree of `(a, b) IN ((1, 2), (3, 4))`."""
+    rows = [_equal_rows(node.this, one) for one in node.expressions]
+    known = [row for row in rows if row is not None]
+    if len(known) < len(rows):
+        return None
+    if len(known) <= _MAX_ROW_VALUES:
+        return Or(tuple(map(And, known)))
+    columns = zip(*known, strict=True)
+    each = (IsIn(some[0].column, tuple(one.value for one in some)) for some in columns)
+    return And((*each, Opaque(text_of(node), is_sql=True)))
+
+
+def _equal_rows(columns: Expr, literals: Expr) -> tuple[Comparison, ...] | None:
+    """Return that columns of a row value equal literals; None if one is null or unknown."""
+    names = [name for one in _row_of(columns) if (name := column_of(one)) is not None]
+    others = _row_of(literals)
+    if not names or not len(names) == len(_row_of(columns)) == len(others):
+        return None
+    values = list(map(literal_value, others))
+    pairs = zip(names, values, strict=True)
+    return None if None in values else tuple(Comparison(name, "=", v) for name, v in pairs)
+
+
+def _row_of(node: Expr) -> list[Expr]:
+    """Return the parts of a row value; none of any other node."""
+    while node.key == "paren":
+        node = node.this
+    is_row = node.key == "tuple" and has_only(node, "expressions")
+    return node.expressions if is_row else []
 
 
 def _between(node: Expr, _: bool) -> Expression | None:  # noqa: FBT001  as its siblings

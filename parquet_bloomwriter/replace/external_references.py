@@ -293,7 +293,7 @@ def refuse_references(
         harmless.add(ReferenceKind.HADOOP_CRC)
     for found in references:
         if found.kind not in harmless:
-            problem = f"a rewrite would contradict {found}"
+            problem = f"after a rewrite, {found} would be wrong about the file"
             elsewhere = Proposal(Way.OTHER_PATH, "write to another path")
             insist = Proposal(Way.FORCE, "force it (force=True)")
             remedy = (_REMEDIES[found.kind], ", ", elsewhere, ", or ", insist, ".")

@@ -251,9 +251,11 @@ class AddReport:
             done = "would be added" if self.dry_run else "added; the file stays as it is"
         head = f"{_where(self)}{count(self.num_built, 'filter')} {done}"
         warnings = (f"warning: {text}" for text in self.warnings)
+        notes = [safe(one.sentence) for one in remarks_on(self) if one.label == "note"]
+        notes += () if self.store is None else map(safe, self.store.notes)
         return listed(
             f"{head}, {growth(self.size_before, self.size_after)}",
-            [*map(str, self.columns), *warnings],
+            [*map(str, self.columns), *warnings, *(f"note: {text}" for text in notes)],
         )
 
     def summary(self) -> Summary:

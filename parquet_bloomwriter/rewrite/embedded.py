@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,7 @@ from parquet_bloomwriter.kernels.layout import BINARY, I32, I64, LIST, STOP, STR
 from parquet_bloomwriter.metadata.fields import PAGE_OFFSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.rewrite.layout import Layout
@@ -77,6 +78,8 @@ _NUMBER = re.compile(rb"(?<![\w.+/-])\d{1,19}(?![\w.+/=-])")
 _FEWEST_DIGITS = 4
 """Of a number within a text: hours, minutes and codes have fewer."""
 
+_HEXADECIMAL = re.compile(rb"(?<![\w.+/-])(?:0[xX])?([0-9a-fA-F]{4,16})(?![\w.+/=-])")
+
 _MAGIC_BYTES = 4
 _PIECE = 1024 * 1024
 """Bytes of zeros that are read at once."""
@@ -89,8 +92,9 @@ def why_not_shift(layout: Layout, first: int) -> str | None:
         layout: The file.
         first: Absolute position of the first byte that would move.
     """
-    for start, stop in _gaps(layout):
-        if stop > first and not _is_known(layout, start, stop):
+    gaps = [(start, stop) for start, stop in _gaps(layout) if stop > first]
+    for (start, stop), head in zip(gaps, _heads(layout, gaps), strict=True):
+        if not _is_known(layout, start, stop, head):
             return (
                 f"the {stop - start} bytes at byte {start} belong to no part of the file that this "
                 "version knows, and may be an index that is found by its position"
@@ -111,19 +115,26 @@ def why_not_shift(layout: Layout, first: int) -> str | None:
 def leads_to_index(layout: Layout, first: int) -> bool:
     """Whether the key-value metadata leads to bytes without an owner from a position on.
 
+    The numbers may be decimal or hexadecimal.
+
     `why_not_shift` asks for less. Where filters were put before an index in spite of a warning, the
     numbers lead elsewhere now, and taking these filters out again makes the numbers right.
     """
     gaps = [(start, stop) for start, stop in _gaps(layout) if start >= first]
     if not gaps:
         return False
-    numbers = sorted(
-        int(match[0]) for value in _values(layout.footer) for match in _NUMBER.finditer(value)
-    )
-    return any(
-        bisect_left(numbers, start) < bisect_left(numbers, stop)
-        and not _is_known(layout, start, stop)
+    values = list(_values(layout.footer))
+    numbers = [int(match[0]) for value in values for match in _NUMBER.finditer(value)]
+    numbers += [int(match[1], 16) for value in values for match in _HEXADECIMAL.finditer(value)]
+    numbers.sort()
+    gaps = [
+        (start, stop)
         for start, stop in gaps
+        if bisect_left(numbers, start) < bisect_left(numbers, stop)
+    ]
+    return any(
+        not _is_known(layout, start, stop, head)
+        for (start, stop), head in zip(gaps, _heads(layout, gaps), strict=True)
     )
 
 
@@ -135,10 +146,20 @@ def _gaps(layout: Layout) -> list[tuple[int, int]]:
     return list(zip(stops[are_gaps].tolist(), starts[are_gaps].tolist(), strict=True))
 
 
-def _is_known(layout: Layout, start: int, stop: int) -> bool:
-    """Whether bytes are nothing but zeros and copies of the metadata of column chunks."""
-    head = min(stop, start + len(layout.footer.data))  # the footer has what is copied
-    data = layout.read_at(start, head)
+def _heads(layout: Layout, gaps: Sequence[tuple[int, int]]) -> Iterable[bytes]:
+    """Return the first bytes of ranges, as many as a copy of metadata can have.
+
+    The footer has what is copied. From a store, the heads of all ranges are read at once.
+    """
+    heads = [(start, min(stop, start + len(layout.footer.data))) for start, stop in gaps]
+    if layout.read_ranges is not None:
+        return layout.read_ranges(heads)
+    return starmap(layout.read_at, heads)
+
+
+def _is_known(layout: Layout, start: int, stop: int, data: bytes) -> bool:
+    """Whether bytes, of which the first are given, are only zeros and copies of metadata."""
+    head = start + len(data)
     while data := data.lstrip(b"\0"):
         try:
             table = scan(data, _COPY)

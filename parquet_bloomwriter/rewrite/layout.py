@@ -29,12 +29,13 @@ from parquet_bloomwriter.metadata.patch import longer_than_needed
 from parquet_bloomwriter.rewrite.extents import OVERLAPS, Extents, Units, extents_of, have_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.filters.stored import ReadAt
     from parquet_bloomwriter.metadata import Footer
+    from parquet_bloomwriter.source.base import Range
 
 _MAGIC_BYTES = 4
 _INDEXES = (
@@ -61,6 +62,8 @@ class Layout:
     """The bytes of the filters."""
 
     read_at: ReadAt
+    read_ranges: Callable[[Sequence[Range]], list[bytes]] | None = None
+    """Reads many pieces of a file on a store at once; None where each can be read by itself."""
 
     @cached_property
     def offset_indexes(self) -> tuple[OffsetIndex, ...]:
@@ -148,12 +151,18 @@ def _why_not_rewrite(indexes: Sequence[OffsetIndex]) -> str | None:
     return None
 
 
-def layout_of(footer: Footer, read_at: ReadAt) -> Layout:
+def layout_of(
+    footer: Footer,
+    read_at: ReadAt,
+    *,
+    read_ranges: Callable[[Sequence[Range]], list[bytes]] | None = None,
+) -> Layout:
     """Find the units of a file and refuse files that must not be touched.
 
     Args:
         footer: The file's footer.
         read_at: Returns the file's bytes [start, stop).
+        read_ranges: Returns the bytes of many ranges, for files on stores.
 
     Raises:
         UnsupportedFile: If column chunks are encrypted or lie in other files.
@@ -175,6 +184,7 @@ def layout_of(footer: Footer, read_at: ReadAt) -> Layout:
         units=Units.of(np.concatenate([spans, extents.spans])),
         extents=extents,
         read_at=read_at,
+        read_ranges=read_ranges,
     )
 
 

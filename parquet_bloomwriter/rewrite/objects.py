@@ -227,7 +227,15 @@ class _ObjectPlace(FarPlace):
         if self._target is not None:
             yield self._target.bucket
 
-    def _choose(self) -> _ObjectTarget:
+    def check_target(self) -> None:
+        self._replaced()
+
+    def _replaced(self) -> ObjectState | None:
+        """Return the object that is going to be replaced, if there is one and it may be.
+
+        Raises:
+            UnsafeTarget: If writing there would break or overwrite something.
+        """
         path, options, original = self._path, self._destination, self._original
         if original is not None and path == original.path:
             replaces: ObjectState | None = original
@@ -237,11 +245,16 @@ class _ObjectPlace(FarPlace):
             replaces = self._bucket(path).head(path.key)
             if replaces is not None and not options.overwrite:
                 raise output_exists(self._output)
-        bucket = self._bucket(path)
         if replaces is not None:
             check_writable(replaces)
             if not options.force:
+                bucket = self._bucket(path)
                 refuse_references(find_references(bucket, path.key), path=self._output)
+        return replaces
+
+    def _choose(self) -> _ObjectTarget:
+        path, options, original = self._path, self._destination, self._original
+        replaces, bucket = self._replaced(), self._bucket(path)
         abilities = abilities_of(bucket, path.key)
         if not (abilities.conditions or options.force):
             raise UnsafeTarget(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -105,6 +105,15 @@ class Place(ABC):
             UnsafeTarget: If writing there would break or overwrite something.
         """
 
+    def check_target(self) -> None:
+        """Check, for a dry run, that the new version could go where it is to go.
+
+        Raises:
+            UnsafeTarget: If writing there would break or overwrite something.
+        """
+        with suppress(FileNotFoundError):  # a dry run does not make the output's folder
+            self.choose_target()
+
     @abstractmethod
     def begin(self, old: Readable) -> Rewrite:
         """Open the new version.
@@ -158,7 +167,11 @@ def rewrite_session(
     with _place(source, destination, progress) as place, ExitStack() as resources:
         try:
             footer = read_footer(place.source)
-            layout = layout_of(footer, _reader(place.source, footer))
+            layout = layout_of(
+                footer,
+                _reader(place.source, footer),
+                read_ranges=None if is_near(place.source) else place.source.read_ranges,
+            )
             yield RewriteSession(place, layout, resources)
         except FileProblem as error:
             error.path = error.path or place.path

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.scan.formats import rows_of, schema_of
+from parquet_bloomwriter.scan.table import named_twice
 from parquet_bloomwriter.text import suggestion
 
 if TYPE_CHECKING:
@@ -366,11 +367,7 @@ def _names(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
     names = list(schema.names if columns is None else columns)
     for name in dict.fromkeys(names):
         if name in schema.names and (schema.names.count(name) > 1 or names.count(name) > 1):
-            raise InvalidArgument(
-                f'several columns are named "{name}"',
-                column=name,
-                remedy="Name the other columns: columns=[...].",
-            )
+            raise named_twice(name)
         if name not in schema.names:
             raise ColumnNotFound(
                 f'there is no column "{name}"', name=name, remedy=suggestion(name, schema.names)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import inspect
 import os
+from collections import Counter
 from dataclasses import dataclass
 from glob import has_magic
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,8 @@ from parquet_bloomwriter.scan.snapshots import OpenFile, open_file
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_url, locate
 from parquet_bloomwriter.source.listing import find_in_folder
-from parquet_bloomwriter.source.open import listed
+from parquet_bloomwriter.source.open import listed, wrapped
+from parquet_bloomwriter.source.stream import as_arrow_file
 from parquet_bloomwriter.text import safe, suggestion
 
 if TYPE_CHECKING:
@@ -76,6 +78,16 @@ class TableFiles:
                     remedy=suggestion(name, names),
                 )
 
+    def check_distinct(self) -> None:
+        """Check that no two columns have the same name, if all are to be returned.
+
+        Raises:
+            InvalidArgument: If two have: pyarrow's scans cannot tell them apart.
+        """
+        for name, number in Counter(self.schema.names).items():
+            if number > 1:
+                raise named_twice(name)
+
     @property
     def has_keys(self) -> bool:
         """Whether pyarrow has keys of encrypted columns."""
@@ -97,6 +109,15 @@ class TableFiles:
             format=ds.ParquetFileFormat() if first is None else first.format,
             filesystem=None if first is None else first.filesystem,
         )
+
+
+def named_twice(name: str) -> InvalidArgument:
+    """Return the error for columns that would be returned, of which several have one name."""
+    return InvalidArgument(
+        f'several columns are named "{name}"',
+        column=name,
+        remedy="Name the other columns: columns=[...].",
+    )
 
 
 @redacting()
@@ -269,7 +290,10 @@ def _partitions(
     return {name: dictionaries.get(name) for name in sorted(names)}
 
 
-def _as_pyarrow_takes_it(source: Any, filesystem: Any) -> tuple[Any, Any]:  # noqa: ANN401
+def _as_pyarrow_takes_it(  # noqa: PLR0911  one for each kind
+    source: Any,  # noqa: ANN401
+    filesystem: Any,  # noqa: ANN401
+) -> tuple[Any, Any]:
     """Wrap bytes, and resolve URLs that pyarrow may not know; leave all else to pyarrow."""
     import pyarrow as pa
 
@@ -279,8 +303,11 @@ def _as_pyarrow_takes_it(source: Any, filesystem: Any) -> tuple[Any, Any]:  # no
         return _of_locations([source])
     if hasattr(source, "for_arrow"):
         return source.for_arrow(), filesystem
+    if not isinstance(source, str | os.PathLike | list | pa.Buffer | pa.NativeFile):
+        # pyarrow takes a read of fewer bytes than it asked for as the end of the file.
+        return as_arrow_file(wrapped(source)), filesystem
     if filesystem is None and _is_url(source):
-        place = locate(source)
+        place = locate(str(source))
         return place.path, place.filesystem
     if filesystem is None and isinstance(source, list) and any(map(_is_url, source)):
         return _of_locations([_location(one) for one in source])

@@ -193,6 +193,12 @@ def _resolve_by_fsspec(url: str, problem: str) -> tuple[FileSystem, str]:
     try:
         filesystem, path = url_to_fs(url)
     except (ImportError, ValueError) as error:
+        if shown.startswith(("http://", "https://")) and isinstance(error, ImportError):
+            raise InvalidArgument(
+                f'"{shown}" is read by fsspec over HTTP, '
+                "which needs packages that are not installed",
+                remedy="Type: pip install fsspec requests aiohttp. Or download the file first.",
+            ) from error
         raise InvalidArgument(
             f'neither pyarrow nor fsspec can open "{shown}": {words_of(error)}',
             remedy=_SFTP_REMEDY

@@ -38,6 +38,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
@@ -196,7 +197,8 @@ def walk(
     """
     hides = hides or leftovers.hides
     guard = _LinkGuard()
-    pending: list[tuple[str, tuple[str, ...]]] = [("", (root,))]
+    above = map(str, Path(os.path.realpath(root)).parents)
+    pending: list[tuple[str, tuple[str, ...]]] = [("", (*above, root))]
     while pending:
         prefix, way = pending.pop()
         with os.scandir(way[-1]) as entries:
@@ -232,7 +234,10 @@ class _LinkGuard:
         self._visits: Counter[tuple[int, int]] = Counter()
 
     def is_loop(self, path: str, way: Sequence[str]) -> bool:
-        """Return whether a link leads back to a folder on the way to it.
+        """Return whether a link leads back to a folder on the way to it, from the top of the disk.
+
+        A link to a folder above the root would lead to all that is beside the root, and to the root
+        once more.
 
         Raises:
             InvalidArgument: If too many links have led to its folder.

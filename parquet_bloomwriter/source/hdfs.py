@@ -32,6 +32,7 @@ from parquet_bloomwriter.errors import (
     InvalidArgument,
     StoreProblem,
     UnsupportedFile,
+    raise_if_final,
     redacting,
 )
 from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
@@ -292,8 +293,7 @@ def naming(name: str) -> Iterator[None]:
     except FileExistsError as error:
         raise FileExistsError(error.errno or 17, os.strerror(17), name) from error
     except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
+        raise_if_final(error)
         if isinstance(error, PermissionError) or _DENIED in str(error):
             raise StoreProblem(
                 f"HDFS forbids it: {words_of(error)}",

@@ -70,10 +70,15 @@ def open_for_reading(source: Input, *, filesystem: object = None) -> AbstractCon
         return source.open()
     if is_of_library(source, "fsspec", "OpenFile"):
         return _open_file_of_fsspec(source)
-    return nullcontext(_wrapped(source))
+    return nullcontext(wrapped(source))
 
 
-def _wrapped(source: Any) -> Source:  # noqa: ANN401  of any library
+def wrapped(source: Any) -> Source:  # noqa: ANN401  of any library
+    """Return a source over an open file or a buffer, which its owner closes.
+
+    Raises:
+        InvalidArgument: If there is no way to read it.
+    """
     if isinstance(source, RangeReader):
         return source
     from parquet_bloomwriter.source.stream import BufferSource, StreamSource
@@ -124,7 +129,7 @@ def _open_file_of_fsspec(file: Any) -> Iterator[Source]:  # noqa: ANN401  fsspec
             yield source
         return
     with file as opened:
-        yield _wrapped(opened)
+        yield wrapped(opened)
 
 
 @contextmanager
@@ -138,13 +143,15 @@ def opened_with_footer(
         FileProblem: If it is no Parquet file, or its footer cannot be read.
         OSError: If reading fails.
     """
-    with open_for_reading(source, filesystem=filesystem) as file:
-        try:
+    name: str | None = None
+    try:
+        with open_for_reading(source, filesystem=filesystem) as file:
+            name = file.name
             footer = read_footer(file)
             yield file, source.named(footer) if isinstance(source, Location) else footer
-        except FileProblem as error:
-            error.path = error.path or file.name
-            raise
+    except FileProblem as error:  # reading changes nothing, so "left unchanged" says nothing
+        error.path, error.outcome = error.path or name, ""
+        raise
 
 
 def read_footer(source: Source, *, check_head: bool = True) -> Footer:

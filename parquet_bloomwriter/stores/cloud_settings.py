@@ -16,6 +16,8 @@ credentials flow".
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import datetime as dt
 import json
 import os
@@ -151,17 +153,28 @@ _making = Lock()
 
 
 def _as_file(text: str) -> Any:  # noqa: ANN401  a file object of `tempfile`
-    """Return a file that only this user can read, which goes with the process."""
+    """Return a file that only this user can read, which goes with the process that made it."""
     with _making:  # Of two threads that make it, the cache keeps one file; the other is removed.
         return _file(text)
 
 
 @cache
 def _file(text: str) -> Any:  # noqa: ANN401  as above
-    file = tempfile.NamedTemporaryFile("w", prefix="bloomify-", suffix=".json")  # noqa: SIM115  kept
+    file = tempfile.NamedTemporaryFile(  # noqa: SIM115  kept, and closed at the end
+        "w", prefix="bloomify-", suffix=".json", delete=False
+    )
     file.write(text)
     file.flush()
+    atexit.register(_remove, file, os.getpid())
     return file
+
+
+def _remove(file: Any, process: int) -> None:  # noqa: ANN401  as above
+    """Remove a file, unless a child of the process that made it ends: the parent needs it."""
+    if os.getpid() == process:
+        file.close()
+        with contextlib.suppress(OSError):
+            os.unlink(file.name)  # noqa: PTH108  while Python ends
 
 
 def _token_of(client: ClientCredentials) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.user_folders import cache_folder, is_own
+from parquet_bloomwriter.user_folders import cache_folder, is_own, make_private
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +88,7 @@ class NewKept:
         Raises:
             OSError: If there is no place for it.
         """
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(folder)
         if not is_own(folder.stat()):
             raise PermissionError(errno.EPERM, "others can write into it", str(folder))
         self.path = str(folder / f"{_TEMPORARY}{secrets.token_hex(8)}")

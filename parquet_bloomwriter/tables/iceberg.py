@@ -101,7 +101,12 @@ class IcebergTable:
     def asked(self) -> Asked:
         """See `Table`."""
         found = asked_by(self.snapshot)
-        return Asked(names=found.columns, rates=found.rates, max_bytes=found.max_bytes)
+        return Asked(
+            names=found.columns,
+            rates=found.rates,
+            max_bytes=found.max_bytes,
+            unknown=found.unknown,
+        )
 
     def ask(self, columns: Sequence[str], fpp: float | None) -> int | None:
         """See `Table`. Properties belong to no snapshot: that of the branch is returned."""

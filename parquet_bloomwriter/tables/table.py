@@ -65,6 +65,9 @@ class Asked:
     max_bytes: int | None = None
     """Largest bitset, bytes; None if the properties do not say."""
 
+    unknown: Sequence[str] = ()
+    """Properties that ask for filters of what is no column."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Replacement:

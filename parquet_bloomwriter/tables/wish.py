@@ -64,6 +64,11 @@ def wish_of(
     is_by_table = names is None
     if names is None:
         names = asked.names
+        if not names and asked.unknown:
+            raise InvalidArgument(
+                f"the table has no column that its property {safe(asked.unknown[0])} names",
+                remedy="Name columns; or correct the property.",
+            )
         if not names:
             raise InvalidArgument(
                 f"no columns are named, and the table has no property {table.asks_by}",

@@ -165,7 +165,9 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         leaves = layout.footer.leaves
         chosen = choose_columns(leaves, columns, exclude)
         options = FilterOptions(max_bytes=max_bytes, sizing=sizing, hash_kind=kind)
-        if not dry_run:
+        if dry_run:
+            session.place.check_target()
+        else:
             session.place.choose_target()
         work = ChunkWork(
             source=session.source,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
+from parquet_bloomwriter.errors import FileProblem, InvalidArgument, MalformedFilter
 from parquet_bloomwriter.filters.hashes import is_collection, lookups_of
 from parquet_bloomwriter.filters.stored import SHARED, FilterReader
 from parquet_bloomwriter.hashing import XXHASH, HashKind
@@ -72,10 +72,14 @@ class BloomFile:
             OSError: If the file cannot be read.
         """
         self._hash_kind = HashKind(dialect, murmur3_seed)
-        with ExitStack() as stack:
-            self._source = stack.enter_context(open_for_reading(source, filesystem=filesystem))
-            self._file = cached_footer(self._source, lambda _: ())
-            self._stack = stack.pop_all()
+        try:
+            with ExitStack() as stack:
+                self._source = stack.enter_context(open_for_reading(source, filesystem=filesystem))
+                self._file = cached_footer(self._source, lambda _: ())
+                self._stack = stack.pop_all()
+        except FileProblem as error:
+            error.outcome = ""  # reading changes nothing, so "left unchanged" says nothing
+            raise
         self._leaves = self._file.leaves
         if isinstance(source, TableFile):
             self._leaves = source.named(self._file.footer()).leaves

@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import Counter, deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from glob import has_magic
@@ -21,8 +21,9 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     Unfinished,
     VerificationFailed,
+    raise_if_final,
 )
-from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.parallel import WorkerPool, default_jobs
 from parquet_bloomwriter.replace.target import check_backup_folder, check_folders_above, lies_in
 from parquet_bloomwriter.source.filesystems import check_local, is_far, is_url
 from parquet_bloomwriter.source.folders import Leftovers, Why, is_backup
@@ -289,7 +290,7 @@ def for_each_task(
     if at_once == 1:
         yield from map(attempt, tasks)
         return
-    pool = ThreadPoolExecutor(at_once)
+    pool = WorkerPool(at_once)
     outcomes = deque[Future[FileOutcome[R]]]()
     try:
         for task in tasks:
@@ -321,9 +322,8 @@ def _attempt(
         if target is not None and not dry_run and not is_far(target):
             Path(target).parent.mkdir(parents=True, exist_ok=True)
         report = verb(path, target, jobs, **options)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # noqa: BLE001  libraries in Rust raise PanicException
+    except BaseException as error:  # noqa: BLE001  see `raise_if_final`
+        raise_if_final(error)
         return FileOutcome(path=path, output=target, report=None, error=error)
     return FileOutcome(path=path, output=target, report=report, error=None)
 

@@ -392,7 +392,9 @@ def _checked_columns(columns: str | Projection | None, table: TableFiles) -> Pro
     if isinstance(columns, str):
         check_is_one_name(columns, table.schema.names)
     projection = _as_pyarrow_takes_them(columns)
-    if isinstance(projection, list):
+    if projection is None:
+        table.check_distinct()
+    elif isinstance(projection, list):
         table.check_columns(projection)
     return projection
 

@@ -87,6 +87,8 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         plan = make_plan(layout, draft, {})
         changes = bool(drops) or output is not None
         writes = changes and not dry_run
+        if changes and dry_run:
+            session.place.check_target()
         data = session.rewrite(plan) if writes else None
         if not (writes or dry_run):
             data = session.keep()

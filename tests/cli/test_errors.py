@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,10 +35,8 @@ def test_words_of_the_library_in_the_name_of_a_folder(events: Path, invoke: Invo
     file = events.rename(folder / "write elsewhere")
     (folder / "_metadata").touch()
     path = f"{folder.name}/{file.name}"
-    problem = (
-        f"a rewrite would contradict {folder}/_metadata "
-        "(_metadata file with the offsets of this file)"
-    )
+    record = f"{folder}/_metadata (_metadata file with the offsets of this file)"
+    problem = f"after a rewrite, {record} would be wrong about the file"
     remedy = (
         "Remove it first and have its writer make it anew, write to another path with -o, "
         "or insist with --force."
@@ -51,7 +50,7 @@ def test_words_of_the_library_in_the_name_of_a_folder(events: Path, invoke: Invo
 def test_no_such_file(invoke: Invoke, verb: list[str]) -> None:
     columns = ["--columns", "id"] if verb == ["add"] else []
     result = invoke(*verb, "nosuch.parquet", *columns)
-    check(result, 6, "nosuch.parquet: there is no such file. Check the name.")
+    check(result, 2, "nosuch.parquet: there is no such file. Check the name.")
 
 
 @pytest.mark.parametrize("columns", [["--columns", "id"], []])
@@ -268,3 +267,23 @@ def test_every_code_is_documented(invoke: Invoke) -> None:
     for text, title in ((invoke("--help").stdout, "Exit codes:"), (page, "## Exit codes")):
         shown = re.findall(r"\d+", text.partition(title)[2])
         assert [code for code in ExitCode if str(code.value) not in shown] == []
+
+
+def test_what_does_not_exist_ends_with_2(tmp_path: Path, invoke: Invoke) -> None:
+    """By whatever name it is asked for: a file, a folder or a pattern."""
+    for name in ("none.parquet", "none/", "none*.parquet"):
+        for command in ("inspect", "verify", "advise", "strip", "repair"):
+            assert invoke(command, str(tmp_path / name)).exit_code == 2
+        assert invoke("probe", str(tmp_path / name), "--where", "id = 1").exit_code == 2
+        assert invoke(str(tmp_path / name), "--columns", "id").exit_code == 2
+
+
+def test_a_url_of_the_web_says_what_is_missing(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
+    result = invoke("inspect", "https://example.org/a.parquet")
+    assert result.exit_code == 2
+    assert "read by fsspec over HTTP, which needs packages that are not installed" in result.stderr
+    assert "pip install fsspec requests aiohttp. Or download the file first." in result.stderr

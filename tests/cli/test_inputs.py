@@ -83,7 +83,7 @@ def test_a_command_in_another_place_is_no_file(
 @pytest.mark.parametrize("missing", ["verify.parquet", "./verify", "events2"])
 def test_a_missing_file_behind_an_option(events: Path, invoke: Invoke, missing: str) -> None:
     result = invoke("--columns", "id", missing, events.name)
-    assert (result.exit_code, result.stdout) == (6, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert "there is no such file" in result.stderr
 
 
@@ -100,7 +100,7 @@ def test_a_file_may_be_called_as_it_likes(events: Path, invoke: Invoke) -> None:
     for name in ("./verfi", "evnts.parquet"):
         result = invoke(name, "--columns", "id")
         message = f"bloomify: {name}: there is no such file. Check the name.\n"
-        assert (result.exit_code, result.stderr) == (6, message)
+        assert (result.exit_code, result.stderr) == (2, message)
 
 
 def test_a_mistyped_command_on_indexes(events: Path, invoke: Invoke) -> None:
@@ -152,7 +152,7 @@ def test_one_missing_input_stops_all(
     invoke("events.parquet", "--columns", "email")
     before = listing()
     result = invoke(verb[0], events.name, missing, *verb[1:])
-    assert (result.exit_code, result.stdout) == (6, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
         f"bloomify: {missing}: there is no such file{' or folder' * missing.endswith('/')}. Check "
         "the name.\n"
@@ -165,7 +165,7 @@ def test_missing_inputs_are_in_the_json(events: Path, invoke: Invoke, listing: L
     before = listing()
     result = invoke("a.parquet", events.name, "b.parquet", "--columns", "id", "--json")
     document = json.loads(result.stdout)
-    assert (result.exit_code, document["files"]) == (6, [])
+    assert (result.exit_code, document["files"]) == (2, [])
     assert [one["path"] for one in document["failed"]] == ["a.parquet", "b.parquet"]
     assert listing() == before
 

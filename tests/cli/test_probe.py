@@ -218,13 +218,13 @@ def test_if_all_files_fail_the_code_is_that_of_the_first(folder: Path, invoke: I
     result = invoke("probe", "text.parquet", "none.parquet", "--where", "id = 1")
     assert (result.exit_code, result.stdout) == (4, "")
     result = invoke("probe", "none.parquet", "text.parquet", "--where", "id = 1", "--files")
-    assert (result.exit_code, result.stdout) == (6, "none.parquet\ntext.parquet\n")
+    assert (result.exit_code, result.stdout) == (2, "none.parquet\ntext.parquet\n")
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_single_file_that_is_not_there(invoke: Invoke) -> None:
     message = "bloomify: none.parquet: there is no such file. Check the name.\n"
-    assert found(invoke("probe", "none.parquet", "--where", "id = 1")) == (6, "", message)
+    assert found(invoke("probe", "none.parquet", "--where", "id = 1")) == (2, "", message)
 
 
 @pytest.mark.usefixtures("shop")
@@ -303,7 +303,7 @@ def test_without_a_condition_there_is_a_choice(invoke: Invoke) -> None:
         'For example: bloomify probe orders.parquet --where "id = 42"\n'
     )
     assert found(invoke("probe", "none.parquet")) == (
-        6,
+        2,
         "",
         "bloomify: none.parquet: there is no such file. Check the name.\n",
     )

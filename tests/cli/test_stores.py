@@ -93,7 +93,7 @@ def test_what_is_printed_of_a_dry_run(
 def test_what_is_no_file(client: Client, bucket: str, invoke: Invoke) -> None:
     client.put_object(Bucket=bucket, Key="text.parquet", Body=b"text, and no more of it")
     for key, code, said in (
-        ("none.parquet", 6, "there is no such file"),
+        ("none.parquet", 2, "there is no such file"),
         ("text.parquet", 4, 'the last four bytes are not "PAR1"'),
     ):
         result = invoke(f"s3://{bucket}/{key}", "--columns", "id")

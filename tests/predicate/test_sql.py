@@ -86,6 +86,22 @@ def test_conditions(text: str, tree: Expression) -> None:
     assert parse_sql(text) == tree
 
 
+def test_row_values() -> None:
+    """They exclude where all readers agree: not under a NOT, where DuckDB keeps rows with nulls."""
+    one, two = And((A, B)), And((Comparison("a", "=", 3), Comparison("b", "=", 4)))
+    assert parse_sql("(a, b) IN ((1, 2), (3, 4))") == Or((one, two))
+    assert parse_sql("((a, b)) = (1, 2)") == parse_sql("(1, 2) = (a, b)") == one
+    opaque = Opaque("(a, b) IN ((1, 2))")
+    assert parse_sql("(a, b) NOT IN ((1, 2))") == parse_sql("NOT (a, b) IN ((1, 2))") == Not(opaque)
+    assert parse_sql("NOT (a, b) = (1, 2)") == Not(Opaque("(a, b) = (1, 2)"))
+    many = parse_sql(f"(a, b) IN ({', '.join(f'({i}, {-i})' for i in range(1000))})")
+    assert isinstance(many, And)
+    first, second, whole = many.operands
+    assert first == IsIn("a", tuple(range(1000)))
+    assert second == IsIn("b", tuple(-i for i in range(1000)))
+    assert isinstance(whole, Opaque)
+
+
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
@@ -216,7 +232,14 @@ def test_literals(text: str, value: Value) -> None:
         "a IN (1, b)",
         "a IN (SELECT 1)",
         "a IN ()",
-        "(a, b) = (1, 2)",
+        "(a, b) = (1, NULL)",
+        "(a, b) <> (1, 2)",
+        "(a, b) < (1, 2)",
+        "(a, b) = (1, 2, 3)",
+        "(a, b) IN ((1, 2), (3, NULL))",
+        "(a, b) IN ((1, 2), (3, b))",
+        "(a, b) IN (1, 2)",
+        "a IN ((1, 2))",
         "a[1] = 2",
         "a = 1 = b",
         "a::date = DATE '2024-01-31'",

@@ -9,9 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from parquet_bloomwriter import bloomify, strip
+from parquet_bloomwriter.rewrite.embedded import leads_to_index, why_not_shift
+from parquet_bloomwriter.rewrite.layout import layout_of
+from parquet_bloomwriter.source import BufferSource, read_footer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 KEY = b"distinct_index_offset"
 VALUES = ["apple", "pear", "plum"]
@@ -151,3 +154,39 @@ def test_filters_before_an_index_stay_if_the_metadata_leads_to_it() -> None:
         assert stripped.num_filters == replaced.num_built == 2
         assert "nothing may move" in str(stripped.summary())
         assert strip(replaced.data or b"").data == stripped.data
+
+
+def test_strip_keeps_an_index_that_a_hexadecimal_position_leads_to() -> None:
+    for spelling in (hex, "{:x}".format, "{:08X}".format):
+        data = with_index(spelling)
+        forced = bloomify(data, ["id"], placement="column-chunk").data
+        assert forced is not None
+        moved = forced.index(b"IDX1") - data.index(b"IDX1")
+        assert moved > 0
+        # A file of another writer, whose filters lie before the index to which its metadata lead.
+        at = data.index(b"IDX1")
+        old, new = (str(spelling(one)).encode() for one in (at, at + moved))
+        foreign = forced.replace(old, new)
+        stripped = strip(foreign).data
+        assert stripped is not None
+        assert stripped.index(b"IDX1") == at + moved
+
+
+def test_gaps_of_a_file_on_a_store_are_read_at_once() -> None:
+    data = with_index(rows=60)
+    source = BufferSource(data)
+    footer = read_footer(source)
+    asked: list[list[tuple[int, int]]] = []
+
+    def read_ranges(ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        asked.append(list(ranges))
+        return source.read_ranges(ranges)
+
+    def read_at(start: int, stop: int) -> bytes:
+        raise AssertionError((start, stop))
+
+    near = layout_of(footer, source.read_at)
+    far = layout_of(footer, read_at, read_ranges=read_ranges)
+    for find in (why_not_shift, leads_to_index):
+        assert find(far, 4) == find(near, 4)
+    assert len(asked) == 2

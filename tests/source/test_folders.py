@@ -346,3 +346,17 @@ def _read_by(spark: SparkSession, root: Path) -> list[str]:
     rows = spark.read.option("recursiveFileLookup", "true").parquet(str(root))
     found = rows.select("_metadata.file_path").distinct().collect()
     return _names((unquote(row[0].removeprefix("file:")) for row in found), root)
+
+
+def test_a_link_to_a_folder_above_the_root_is_passed_over(tmp_path: Path) -> None:
+    root = tmp_path / "lake" / "t"
+    _write(root / "a.parquet", 1)
+    _write(tmp_path / "lake" / "other" / "b.parquet", 2)
+    (root / "up").symlink_to(tmp_path / "lake")
+    (root / "top").symlink_to("/")
+    (root / "beside").symlink_to(tmp_path / "lake" / "other")
+    assert _names(find_sources(str(root)), root) == ["a.parquet", "beside/b.parquet"]
+    assert len(list(for_each_file(root, _seen))) == 2
+    (tmp_path / "way").symlink_to(root)
+    found = _names(find_sources(str(tmp_path / "way")), tmp_path / "way")
+    assert found == ["a.parquet", "beside/b.parquet"]

@@ -15,7 +15,7 @@ from parquet_bloomwriter import inspect, strip
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument, UnsafeTarget
 from parquet_bloomwriter.spark import bloomify_table
 from parquet_bloomwriter.spark.table.checksums import checksums_of, crc_paths
-from parquet_bloomwriter.spark.table.files import check_is_plain, table_files
+from parquet_bloomwriter.spark.table.files import check_is_plain, names_in, table_files
 from parquet_bloomwriter.spark.table.journal import digest
 from parquet_bloomwriter.spark.table.rewrite import RewriteOptions
 from tests.support.spark_children import Child
@@ -505,3 +505,11 @@ def test_dataframes_that_were_made_before_miss_no_rows(spark: SparkSession, tmp_
     bloomify_table(spark, tmp_path, ["id", "name"], fpp=1e-7).collect()
     assert size(tmp_path / "a.parquet") > 1.5 * old_size
     assert frame.selectExpr("count(name)", "sum(id)").first() == (3000, 3000 * 2999 // 2)
+
+
+def test_backups_beside_their_files_are_left_alone(tmp_path: Path) -> None:
+    """A rewrite in place would otherwise change the only old version; another file is data."""
+    for name in ("a.parquet", "a.parquet.bak", "b.parquet.bak", "part-0", "part-0_copy_1"):
+        pq.write_table(pa.table({"id": [1]}), tmp_path / name)
+    names = ["a.parquet", "b.parquet.bak", "part-0", "part-0_copy_1"]
+    assert sorted(names_in(str(tmp_path))) == names

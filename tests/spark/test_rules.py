@@ -317,6 +317,27 @@ def test_joins(table: str, other: str, session: SparkSession, query: str, num_pr
     assert metrics_of(same_answer(session, query)).num_probes == num_probes
 
 
+def test_a_join_asks_the_best_index_of_its_table(
+    other: str, session: SparkSession, tmp_path: Path
+) -> None:
+    """The indexes know the same files; one has the column by another spelling."""
+    path = write(tmp_path / "events", [events(i) for i in range(NUM_FILES)])
+    fpps = {"b_good": 0.01, "d_worst": 0.45, "a_larger": 1e-6, "c_worse": 0.3}
+    for name, fpp in fpps.items():
+        index.create(path, ["ID" if name == "a_larger" else "id"], name=name, fpp=fpp)
+    views(session, path, other)
+    df = same_answer(session, "SELECT * FROM a JOIN b ON a.ID = b.k")
+    plan = df._jdf.queryExecution().optimizedPlan().toString()
+    assert [name for name in fpps if f"Bloom filter of {name}.id" in plan] == ["b_good"]
+    of_join = [one for one in rules.trace(df) if one.rule == "JoinBFIndexRule"]
+    assert [one.index for one in of_join if one.was_used] == ["b_good"]
+    why = {one.index: one.reason for one in of_join if one.reason is not None}
+    assert set(why) == {"a_larger", "c_worse", "d_worst"}
+    assert {one.code for one in why.values()} == {Code.ANOTHER_INDEX_APPLIED}
+    assert why["a_larger"].text.endswith("b_good is smaller at about the same rate")
+    assert why["d_worst"].text.endswith("b_good lets fewer keys pass")
+
+
 def test_a_join_shuffles_only_what_may_match(table: str, other: str, session: SparkSession) -> None:
     views(session, table, other)
     df = same_answer(session, "SELECT * FROM a JOIN b ON a.id = b.k")

@@ -113,6 +113,18 @@ def test_files_with_position_deletes_stay_and_are_named(make_table: Callable[...
     assert sorted(_filtered(table).values()) == [[], ["id"], ["id"]]
 
 
+def test_a_property_that_names_no_column_is_not_said_to_be_missing(
+    make_table: Callable[..., Table],
+) -> None:
+    table = make_table(files=1)
+    key = "write.parquet.bloom-filter-enabled.column.nmae"
+    with table.transaction() as change:
+        change.set_properties({key: "true"})
+    with pytest.raises(InvalidArgument, match=f"no column that its property {key} names"):
+        bloomify_table(name_of(table))
+    assert bloomify_table(name_of(table), ["name"]).changes
+
+
 def test_the_table_itself_asks(make_table: Callable[..., Table]) -> None:
     table = make_table(files=2)
     name = name_of(table)

@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import bloomify, probe
+from parquet_bloomwriter import advise, bloomify, inspect, probe, verify
 from parquet_bloomwriter.errors import (
     ColumnNotFound,
     InvalidArgument,
     MalformedFile,
     MalformedFilter,
     NotParquet,
+    UnsupportedFile,
 )
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.metadata.fields import ChunkField
@@ -371,3 +372,10 @@ def test_what_cannot_be_read_is_an_error() -> None:
 def test_broken_footers_are_malformed() -> None:
     with pytest.raises(MalformedFile):
         BloomFile(DATA[:-60] + b"\xff" * 52 + DATA[-8:])
+
+
+def test_a_folder_is_not_said_to_be_unchanged(tmp_path: Path) -> None:
+    for read in (BloomFile, inspect, verify, advise):
+        with pytest.raises(UnsupportedFile) as caught:
+            read(tmp_path)
+        assert "this is a directory. Name a file in it" in str(caught.value)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import shutil
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +112,33 @@ def test_dry_runs_write_nothing(file: Path) -> None:
     assert report.size_after == len(new_version(bloomify(file.read_bytes())))
     assert report.num_built == 6
     assert report.pieces
+
+
+def test_a_dry_run_says_what_a_run_refuses(file: Path) -> None:
+    """A run of `strip` and `repair` that has nothing to do refuses nothing."""
+    bloomify(file)
+    other = file.with_name("other.parquet")
+    other.write_bytes(b"precious")
+    os.link(file, file.with_name("linked.parquet"))
+    for verb in (bloomify, strip):
+        each: tuple[dict[str, Any], ...] = ({"output": other}, {})
+        for options in each:
+            for dry_run in (True, False):
+                with pytest.raises(UnsafeTarget):
+                    verb(file, **options, dry_run=dry_run)
+    file.with_name("linked.parquet").unlink()
+    for record in ("_delta_log", ".hoodie", "_metadata"):
+        folder = file.parent / record
+        folder.mkdir()
+        (folder / "00000000000000000000.json").write_text("{}")
+        for verb in (bloomify, strip):
+            for dry_run in (True, False):
+                if record != "_metadata":
+                    with pytest.raises(UnsafeTarget, match=f"{record} .*would be wrong about"):
+                        verb(file, dry_run=dry_run)
+            assert verb(file, dry_run=True, force=True).dry_run
+        shutil.rmtree(folder)
+    assert bloomify(file, output=file.parent / "new" / "a.parquet", dry_run=True).dry_run
 
 
 def test_existing_outputs_stay(file: Path) -> None:

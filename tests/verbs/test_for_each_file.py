@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import shutil
+import threading
 from pathlib import Path
 from typing import Any, cast
 
@@ -427,3 +428,25 @@ def test_there_and_back(folder: Path, tmp_path: Path) -> None:
     list(for_each_file([work], lambda path, output, _: strip(path, output=output)))
     assert listing(work) == before
     assert len(people()) == 1000
+
+
+@pytest.mark.parametrize("can_start", [0, 1, 2])
+def test_threads_that_cannot_be_started_are_done_without(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, can_start: int
+) -> None:
+    """Each file is worked on once all the same, where need be in the caller's thread."""
+    start, left = threading.Thread.start, [can_start]
+
+    def limited(thread: threading.Thread) -> None:
+        if not left[0]:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    seen: list[str] = []
+    outcomes = list(for_each_file(folder, seen.append, jobs=4))
+    assert sorted(seen) == sorted(outcome.path for outcome in outcomes)
+    assert len(seen) == len(NAMES)
+    assert not any(outcome.error for outcome in outcomes)
+    assert bloomify(next(folder.rglob("c.pq")), jobs=4, force=True).num_built

@@ -130,3 +130,14 @@ def test_long_reports_are_cut() -> None:
     assert lines[0].startswith("buffer: 60 filters added, ")
     assert len(lines) < 45
     assert lines[-1].startswith("  ... and ")
+
+
+def test_a_printed_report_has_the_notes_of_the_command(tmp_path: Path) -> None:
+    """Such as that a slightly higher rate would halve the filters."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": range(10_000)}), path)
+    report = bloomify(path, ["id"], fpp=0.0035)
+    notes = [one.sentence for one in report.summary().remarks if one.label == "note"]
+    assert notes
+    for note in notes:
+        assert f"note: {note}" in str(report)

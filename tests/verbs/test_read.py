@@ -7,6 +7,7 @@ import io
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_DNS, uuid5
 
+import duckdb
 import fsspec
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.scan import survivors
 from parquet_bloomwriter.source import BufferSource, Location, open_for_reading
 from parquet_bloomwriter.verbs.add import bloomify
+from parquet_bloomwriter.verbs.bloom_file import BloomFile
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
 from tests.source.stores import CountingHandler
@@ -472,3 +474,83 @@ def test_a_file_that_changes_after_pyarrow_saw_it_is_read_whole(
     monkeypatch.setattr(survivors, "probe_locations", lambda *_: other)
 
     assert len(dataset(path, filters="id = 1", filter_rows=False).to_table()) == len(CELLS)
+
+
+class _Short(io.RawIOBase):
+    """A file object whose reads return at most 100 bytes, as sockets do."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return self._data.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._data.tell()
+
+    def read(self, size: int = -1, /) -> bytes:
+        return self._data.read(min(size, 100) if size >= 0 else 100)
+
+
+def test_short_reads_are_no_damage() -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"id": range(10_000)}), sink)
+    data = sink.getvalue()
+    for found in (
+        read_table(_Short(data), filters="id = 5"),
+        dataset(_Short(data), filters="id = 5").to_table(),
+        pa.Table.from_batches(iter_batches(_Short(data), filters="id = 5")),
+    ):
+        assert found["id"].to_pylist() == [5]
+
+
+def test_what_is_no_file_gets_a_clear_error() -> None:
+    class DeltaTable:
+        table_uri = "/t"
+
+    for source, remedy in ((DeltaTable(), "its table_uri"), (5, "Pass a path"), (None, "a path")):
+        for read in (read_table, dataset, iter_batches, BloomFile, probe):
+            arguments: dict[str, Any] = {} if read is BloomFile else {"filters": "id = 1"}
+            with pytest.raises(InvalidArgument, match=remedy):
+                read(source, **arguments)
+
+
+def test_columns_of_one_name_are_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table([pa.array([1, 2]), pa.array([3, 4]), pa.array([5, 6])], names=["id", "x", "x"])
+    pq.write_table(table, path)
+    for filters in ("id = 2", [("id", "=", 2)], None):
+        with pytest.raises(InvalidArgument, match='several columns are named "x"'):
+            read_table(path, filters=filters)
+        with pytest.raises(InvalidArgument, match="Name the other columns"):
+            list(iter_batches(path, filters=filters))
+    assert read_table(path, filters="id = 2", columns=["id"])["id"].to_pylist() == [2]
+
+
+def test_row_values_exclude_and_select(tmp_path: Path) -> None:
+    """DuckDB finds the same rows; where nulls could be meant, nothing is excluded."""
+    path = tmp_path / "a.parquet"
+    rows = [(1, 2), (3, 4), (1, 4), (None, 2), (1, None), (7, 8)]
+    table = pa.table({"id": [one for one, _ in rows], "h": [other for _, other in rows]})
+    pq.write_table(table, path, row_group_size=1)
+    bloomify(path)
+
+    def kept(where: str) -> list[int]:
+        return [i for file in probe(path, where).might_match for i in file.surviving or ()]
+
+    for where in ("(id, h) IN ((1, 2), (3, 4))", "(id, h) = (7, 8)", "(id, h) IN ((1, 5), (9, 2))"):
+        sql = f"SELECT id, h FROM '{path}' WHERE {where}"  # noqa: S608
+        expected = duckdb.execute(sql).fetchall()
+        found = read_table(path, filters=where)
+        assert list(zip(*found.to_pydict().values(), strict=True)) == expected
+        assert kept(where) == [rows.index(one) for one in expected]
+    for where in ("(id, h) IN ((1, NULL))", "(id, h) NOT IN ((1, 2))", "NOT (id, h) = (1, 2)"):
+        assert kept(where) == list(range(6))
+    many = ", ".join(f"({i}, {i + 1})" for i in range(1000, 2000))
+    assert kept(f"(id, h) IN ({many}, (7, 8))") == [5]

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.errors import BloomwriterError, FileChanged
+from parquet_bloomwriter.errors import BloomwriterError, FileChanged, raise_if_final
 from parquet_bloomwriter.filters.build import distinct_values, hashes_of, plausible_values
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.hashing import XXHASH, hash_plain
@@ -128,7 +128,8 @@ def read_filters_of(
             found = _read(source, request)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except Exception as error:  # noqa: BLE001  see the head of the module
+    except BaseException as error:  # noqa: BLE001  see the head of the module
+        raise_if_final(error)
         found = dict.fromkeys((column.name for column in request.columns), clause(error))
     return found if _is_unchanged(path, before) else None
 
@@ -164,11 +165,12 @@ def _read_filters_of_object(
             return _read(source, request)
     except (FileNotFoundError, FileChanged):
         return None
-    except Exception as error:  # noqa: BLE001  see the head of the module
+    except BaseException as error:  # noqa: BLE001  see the head of the module
+        raise_if_final(error)
         return dict.fromkeys((column.name for column in request.columns), clause(error))
 
 
-def clause(error: Exception) -> str:
+def clause(error: BaseException) -> str:
     """Return what went wrong, without the place."""
     if isinstance(error, BloomwriterError):
         return error.problem
@@ -296,7 +298,8 @@ def _column(
         found = _filters(source, footer, leaf, plan, request)
     except FileChanged:
         raise
-    except Exception as error:  # noqa: BLE001  as above
+    except BaseException as error:  # noqa: BLE001  as above
+        raise_if_final(error)
         return clause(error)
     return found if isinstance(found, str) else FileFilters(leaf=leaf, filters=tuple(found))
 

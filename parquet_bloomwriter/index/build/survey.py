@@ -11,13 +11,12 @@ if all values were different.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.errors import InvalidArgument, Proposal, Way
+from parquet_bloomwriter.errors import InvalidArgument, Proposal, Way, raise_if_final
 from parquet_bloomwriter.index.build.file_filters import clause, open_data_file
 from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
 from parquet_bloomwriter.index.files import location
@@ -25,7 +24,7 @@ from parquet_bloomwriter.index.format.columns import find_column, missing, why_u
 from parquet_bloomwriter.index.report import LeftOut
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
-from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.parallel import WorkerPool, default_jobs
 from parquet_bloomwriter.sbbf import expected_fpp, initial_num_blocks
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MIN_BYTES
@@ -206,7 +205,7 @@ def _facts_of(
     batches = [files[at : at + step] for at in range(0, len(files), step)]
     read = partial(_read_all, root, columns, table)
     jobs = _REMOTE_THREADS if is_on_store(root) else _LATENCY * default_jobs()
-    with ThreadPoolExecutor(jobs, thread_name_prefix="bloomify") as pool:
+    with WorkerPool(jobs, thread_name_prefix="bloomify") as pool:
         return [one for batch in pool.map(read, batches) for one in batch]
 
 
@@ -224,7 +223,8 @@ def _read(path: str, columns: Sequence[_Column], table: ManagedTable | None) -> 
             return _facts(footer, columns, table)
     except UnicodeEncodeError:
         return _FileFacts(problem="its name is no UTF-8")
-    except Exception as error:  # noqa: BLE001  whatever it is, other files can be indexed
+    except BaseException as error:  # noqa: BLE001  whatever it is, other files can be indexed
+        raise_if_final(error)
         return _FileFacts(problem=clause(error))
 
 

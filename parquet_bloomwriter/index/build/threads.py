@@ -6,13 +6,13 @@ stay in memory until they are joined.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.arguments import check_jobs
-from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.parallel import WorkerPool, default_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -59,7 +59,7 @@ class ThreadEngine:
             if progress is not None:
                 progress.done(num_files=1, num_bytes=task.file.size)
 
-        with ThreadPoolExecutor(self._jobs, thread_name_prefix="bloomify") as pool:
+        with WorkerPool(self._jobs, thread_name_prefix="bloomify") as pool:
             build = partial(build_group, plan=plan, done=done, partials_in_memory=True)
             pending = [pool.submit(build, group) for group in groups]
             try:

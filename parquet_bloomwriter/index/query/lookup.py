@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.arguments import paths_of
-from parquet_bloomwriter.errors import FileProblem, IndexNotFound, InvalidArgument, Proposal, Way
+from parquet_bloomwriter.errors import (
+    ColumnNotFound,
+    FileProblem,
+    IndexNotFound,
+    InvalidArgument,
+    Proposal,
+    Way,
+)
 from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.changes import current_files, positions, relative_to
 from parquet_bloomwriter.index.contract import knows_all_files
@@ -43,6 +50,7 @@ from parquet_bloomwriter.index.managed_tables import (
     is_delta,
     why_unnamed,
 )
+from parquet_bloomwriter.index.query.known_columns import check_columns, check_names
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots, with_files
 from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store
@@ -127,6 +135,7 @@ def look_up_in(  # noqa: PLR0913  as `look_up`
     if files is None and not _is_part(managed):
         report = _by_slices(table, name, opened, expression, managed)
     if report is not None:
+        _check_columns(expression, opened, managed, report)
         return report
     root = _root_of(path, opened.values())
     opened = {folder: _with_files(folder, one) for folder, one in opened.items()}
@@ -153,7 +162,7 @@ def look_up_in(  # noqa: PLR0913  as `look_up`
     kept = np.logical_and.reduce([answer.might_match for answer in answers])
     known = np.logical_or.reduce([answer.is_known for answer in answers])
     sizes = np.array([file.size for file in found], dtype=np.int64)
-    return LookupReport(
+    report = LookupReport(
         predicate=to_text(expression),
         root=path,
         paths=tuple(location(root, found[place]) for place in np.flatnonzero(kept)),
@@ -165,6 +174,43 @@ def look_up_in(  # noqa: PLR0913  as `look_up`
         was_listed=was_listed,
         passed_over=left.groups(),
     )
+    _check_columns(expression, opened, managed, report, [location(root, file) for file in found])
+    return report
+
+
+def _check_columns(
+    expression: Expression,
+    opened: Mapping[str, Snapshot | Reason],
+    managed: ManagedTable | None,
+    report: LookupReport,
+    paths: Sequence[str] | None = None,
+) -> None:
+    """Check that the columns of a predicate exist, unless a file of the report says enough.
+
+    Args:
+        expression: The predicate.
+        opened: The indexes of the table.
+        managed: The table, if it is of Delta or Iceberg.
+        report: What was found.
+        paths: All files that were asked about; None: those that the only index knows.
+
+    Raises:
+        ColumnNotFound: If a column is in no index and no file.
+    """
+    snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
+    indexed = [column.name for one in snapshots for column in one.entry.columns]
+    try:
+        check_names(expression, indexed)
+    except ColumnNotFound:
+        if managed is not None:
+            check_names(expression, [*indexed, *managed.column_names()])
+            return
+        if paths is None:
+            (snapshot,) = snapshots
+            files = snapshot.files.identities()
+            paths = [location(snapshot.root, file) for file in files]
+        first = set(report.paths)
+        check_columns(expression, sorted(paths, key=lambda one: one not in first), indexed)
 
 
 def _managed(

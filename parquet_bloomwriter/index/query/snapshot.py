@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from parquet_bloomwriter.caches import register
-from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem
+from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem, raise_if_final
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
@@ -133,7 +133,8 @@ def open_snapshot(folder: str, *, with_files: bool = True) -> Snapshot | Reason:
             _ = snapshot.files
     except _NotActiveError as error:
         return Reason(code=Code.INDEX_NOT_ACTIVE, text=str(error))
-    except Exception as error:  # noqa: BLE001  see the head of the module
+    except BaseException as error:  # noqa: BLE001  see the head of the module
+        raise_if_final(error)
         return _reason_of(error, folder)
     return snapshot
 
@@ -149,7 +150,8 @@ def with_files(folder: str, opened: Snapshot) -> Snapshot | Reason:
         return open_snapshot(folder)
     try:
         _ = opened.files
-    except Exception as error:  # noqa: BLE001  see the head of the module
+    except BaseException as error:  # noqa: BLE001  see the head of the module
+        raise_if_final(error)
         return _reason_of(error, folder)
     return opened
 
@@ -217,7 +219,8 @@ class Snapshot:
         try:
             scope = self._scope(expression)
             return scope is not None and scope.could_exclude(expression)
-        except Exception as error:  # noqa: BLE001  see the head of the module
+        except BaseException as error:  # noqa: BLE001  see the head of the module
+            raise_if_final(error)
             self.problem = _reason_of(error, self.folder)
             return False
 
@@ -243,7 +246,8 @@ class Snapshot:
             scope = self._scope(expression)
             if scope is not None:
                 return scope.might_match(expression, self._probes)
-        except Exception as error:  # noqa: BLE001  see the head of the module
+        except BaseException as error:  # noqa: BLE001  see the head of the module
+            raise_if_final(error)
             self.problem = _reason_of(error, self.folder)
         return np.ones(len(self.files.ids), np.bool_)
 
@@ -267,7 +271,8 @@ class Snapshot:
             return ()
         try:
             return tuple(map(leaf_of, self._probe(indexed).filters.types))
-        except Exception as error:  # noqa: BLE001  see the head of the module
+        except BaseException as error:  # noqa: BLE001  see the head of the module
+            raise_if_final(error)
             self.problem = _reason_of(error, self.folder)
             return ()
 
@@ -291,7 +296,8 @@ class Snapshot:
                 if self._join_filters is None:
                     self._join_filters = JoinFilters(self.entry, self.folder, self.files)
             return self._join_filters.get(indexed, filters, present, extra)
-        except Exception as error:  # noqa: BLE001  see the head of the module
+        except BaseException as error:  # noqa: BLE001  see the head of the module
+            raise_if_final(error)
             reason = self.problem = _reason_of(error, self.folder)
             return reason
 
@@ -301,7 +307,8 @@ class Snapshot:
             return None
         try:
             return ask(expression)
-        except Exception as error:  # noqa: BLE001  see the head of the module
+        except BaseException as error:  # noqa: BLE001  see the head of the module
+            raise_if_final(error)
             self.problem = _reason_of(error, self.folder)
             return None
 
@@ -455,7 +462,7 @@ def _why_not_plain(
     return replace(found, text=text)
 
 
-def _reason_of(error: Exception, folder: str) -> Reason:
+def _reason_of(error: BaseException, folder: str) -> Reason:
     """Return the reason for not using an index that cannot be read."""
     is_ours = isinstance(error, RecursionError | MemoryError)
     told = (

@@ -43,7 +43,7 @@ public final class Bridge {
     private final Answers answers = new Answers();
     /** Files by snapshot. */
     private final Map<String, KnownFiles> files = cache();
-    /** Probes by the id of their filter. */
+    /** Probes by the id and the text of their filter. */
     private final Map<String, SbbfProbe> probes = cache();
 
     /** Return the mailbox that Python serves. */
@@ -111,10 +111,11 @@ public final class Bridge {
 
     /** Return the probe of a filter, which is sent to executors once. */
     synchronized SbbfProbe probe(JoinFilter filter, SparkContext context) throws Exception {
-        SbbfProbe found = (SbbfProbe) this.probes.get(filter.id);
+        String key = filter.id + filter.text; // the text names the index
+        SbbfProbe found = (SbbfProbe) this.probes.get(key);
         if (found == null) {
             found = SbbfProbe.of(filter, context);
-            keep(this.probes, filter.id, found);
+            keep(this.probes, key, found);
         }
         return found;
     }

@@ -5,6 +5,7 @@ import bloomwriter.Protocol.JoinFilter;
 import bloomwriter.Protocol.Reason;
 import bloomwriter.Protocol.Subject;
 import bloomwriter.Protocol.Usage;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys;
@@ -145,27 +146,89 @@ public final class JoinBFIndexRule extends Rule<TreeNode<?>> {
         }
         Subject subject = Subject.of(pinned, text);
         boolean isCaseSensitive = sides.join.conf().caseSensitiveAnalysis();
+        List<Offer> offers = new ArrayList<Offer>();
         for (JoinCandidate candidate :
                 this.bridge.join(subject, lineage.path, type, isCaseSensitive)) {
             KnownFiles known = this.bridge.files(candidate.snapshot);
             FilesRead read = FilesRead.of(pinned, known, candidate.isChecked);
             JoinFilter filter = this.bridge.joinFilter(subject, type, candidate, read);
-            if (filter == null) {
-                continue;
+            if (filter != null) {
+                offers.add(new Offer(candidate.name, filter, read));
             }
-            SbbfProbe kept = this.bridge.probe(filter, relation.sparkSession().sparkContext());
-            ProbePlacement placement = new ProbePlacement(kept.watching(read.watched), filter);
-            if (placement.isIn(dropped)) {
-                return sides;
-            }
-            LogicalPlan fewer = placement.drop(dropped, key);
-            this.bridge.reportUse(NAME, subject, Usage.ofJoin(candidate.name));
-            if (pinned != all) {
-                indexed = replaced(indexed, lineage.leaf, Relations.with(lineage.leaf, pinned));
-            }
-            return dropsLeft ? sides.with(fewer, indexed) : sides.with(indexed, fewer);
         }
-        return sides;
+        if (offers.isEmpty()) {
+            return sides;
+        }
+        Offer best = Offer.best(offers);
+        SbbfProbe kept = this.bridge.probe(best.filter, relation.sparkSession().sparkContext());
+        ProbePlacement placement =
+                new ProbePlacement(kept.watching(best.read.watched), best.filter);
+        if (placement.isIn(dropped)) {
+            return sides;
+        }
+        LogicalPlan fewer = placement.drop(dropped, key);
+        this.bridge.reportUse(NAME, subject, Usage.ofJoin(best.index));
+        for (Offer other : offers) {
+            if (other != best) {
+                this.bridge.report(
+                        NAME, subject, Usage.ofJoin(other.index), other.whyNot(best));
+            }
+        }
+        if (pinned != all) {
+            indexed = replaced(indexed, lineage.leaf, Relations.with(lineage.leaf, pinned));
+        }
+        return dropsLeft ? sides.with(fewer, indexed) : sides.with(indexed, fewer);
+    }
+
+    /** The filter that an index has for a join, and the files that it is of. */
+    private static final class Offer {
+        /** A filter whose rate is at most so much higher is as good, if it is smaller. */
+        private static final double CLOSE = 0.01;
+
+        /** The index's name. */
+        final String index;
+        final JoinFilter filter;
+        final FilesRead read;
+
+        Offer(String index, JoinFilter filter, FilesRead read) {
+            this.index = index;
+            this.filter = filter;
+            this.read = read;
+        }
+
+        /**
+         * Return the smallest of the filters whose rate is close to the lowest rate.
+         *
+         * Absent keys that pass are shuffled, each of them; a filter is sent to an executor once.
+         */
+        static Offer best(List<Offer> offers) {
+            double lowest = 1;
+            for (Offer offer : offers) {
+                lowest = Math.min(lowest, offer.filter.fpp);
+            }
+            Offer best = null;
+            for (Offer offer : offers) {
+                boolean isClose = offer.filter.fpp <= lowest + CLOSE;
+                if (isClose && (best == null || offer.isBetterThan(best))) {
+                    best = offer;
+                }
+            }
+            return best;
+        }
+
+        private boolean isBetterThan(Offer other) {
+            boolean isAsLarge = this.filter.numBytes == other.filter.numBytes;
+            return isAsLarge
+                    ? this.filter.fpp < other.filter.fpp
+                    : this.filter.numBytes < other.filter.numBytes;
+        }
+
+        Reason whyNot(Offer best) {
+            boolean isSmaller = best.filter.fpp >= this.filter.fpp;
+            String why = isSmaller ? "is smaller at about the same rate" : "lets fewer keys pass";
+            why = "the filter of the index " + best.index + " " + why;
+            return new Reason("ANOTHER_INDEX_APPLIED", why);
+        }
     }
 
     private static LogicalPlan replaced(LogicalPlan plan, LogicalPlan old, LogicalPlan replacement) {

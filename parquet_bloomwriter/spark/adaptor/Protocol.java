@@ -55,7 +55,8 @@ final class Protocol {
     static ObjectNode joinFilter(
             Subject subject, String type, JoinCandidate candidate, FilesRead read) {
         ObjectNode request = request("join_filter", subject).put("type", type);
-        request.put("snapshot", candidate.snapshot).put("indexed_column", candidate.column);
+        request.put("index", candidate.index).put("snapshot", candidate.snapshot);
+        request.put("indexed_column", candidate.column);
         request.put("present", read.present).put("num_unknown", read.numUnknown);
         request.set("unknown", texts(read.unknown));
         return request;
@@ -220,6 +221,8 @@ final class Protocol {
     /** An index that might have a filter for a join. */
     static final class JoinCandidate {
         final String name;
+        /** The index's folder. */
+        final String index;
         final String snapshot;
         final boolean isChecked;
         /** The index's name of the key's column. */
@@ -227,6 +230,7 @@ final class Protocol {
 
         JoinCandidate(JsonNode candidate) {
             this.name = field(candidate, "name").asText();
+            this.index = field(candidate, "index").asText();
             this.snapshot = field(candidate, "snapshot").asText();
             this.isChecked = field(candidate, "checked").asBoolean();
             this.column = field(candidate, "column").asText();
@@ -254,6 +258,8 @@ final class Protocol {
         final long offset;
         /** Of the bitset. */
         final int numBytes;
+        /** Share of absent keys that pass, in [0, 1]. */
+        final double fpp;
         /** "plain", "decimal32" or "decimal64": what is hashed of a key. */
         final String mode;
         /** Keys below are not looked up: days or microseconds since 1970. Null if all keys are. */
@@ -265,6 +271,7 @@ final class Protocol {
             this.path = field(filter, "path").asText();
             this.offset = field(filter, "offset").asLong();
             this.numBytes = field(filter, "num_bytes").asInt();
+            this.fpp = field(filter, "fpp").asDouble();
             this.mode = field(filter, "mode").asText();
             JsonNode cutoff = field(filter, "cutoff");
             this.cutoff = cutoff.isNull() ? null : Long.valueOf(cutoff.asLong());

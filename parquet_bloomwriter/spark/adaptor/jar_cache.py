@@ -14,7 +14,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from parquet_bloomwriter.user_folders import cache_folder, is_own
+from parquet_bloomwriter.user_folders import cache_folder, is_own, make_private
 
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _READ_FLAGS |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -24,7 +24,7 @@ def keep(name: str, data: bytes) -> None:
     """Write a file to the first cache folder that takes it; for `read_ours` by later processes."""
     for folder in cache_folders():
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(folder)
             _check(folder, folder.stat())
             handle, temporary = tempfile.mkstemp(dir=folder)
             with os.fdopen(handle, "wb") as file:

@@ -83,7 +83,9 @@ class Bridge:
 
     def __init__(self, spark: SparkSession) -> None:
         self.homes: set[str] = set()
-        self._snapshots: dict[str, Snapshot] = {}
+        self._snapshots: dict[tuple[str, str], Snapshot] = {}
+        """By the digest of the list of files, and the index's folder."""
+
         self._keys: weakref.WeakKeyDictionary[Snapshot, str] = weakref.WeakKeyDictionary()
         self._joins = Joins(spark)
         self._spark = weakref.ref(spark)
@@ -123,7 +125,7 @@ class Bridge:
             case PruneRequest():
                 return self._prune(request)
             case FilesRequest():
-                snapshot = self._snapshots[request.snapshot]
+                snapshot = self._with_files(request.snapshot)
                 return FilesAnswer(root=snapshot.root, files=_listed(snapshot))
             case UnchangedRequest():
                 return self._unchanged(request)
@@ -169,7 +171,7 @@ class Bridge:
     def _unchanged(self, request: UnchangedRequest) -> UnchangedAnswer:
         import numpy as np
 
-        snapshot = self._snapshots[request.snapshot]
+        snapshot = self._with_files(request.snapshot)
         self._use_settings()
         asked = unpacked(request.present, len(snapshot.files.sizes))
         places = np.flatnonzero(asked)
@@ -197,6 +199,7 @@ class Bridge:
             candidates.append(
                 JoinCandidate(
                     name=name,
+                    index=snapshot.folder,
                     snapshot=self._keep(snapshot),
                     checked=snapshot.entry.contract == "checked",
                     column=column,
@@ -205,7 +208,7 @@ class Bridge:
         return JoinAnswer(candidates=tuple(candidates))
 
     def _join_filter(self, request: JoinFilterRequest) -> JoinFilterAnswer:
-        snapshot = self._snapshots[request.snapshot]
+        snapshot = self._snapshots[request.snapshot, request.index]
         found = self._joins.filter_of(snapshot, request)
         if isinstance(found, Reason):
             self._note(request, snapshot.entry.name, found)
@@ -232,8 +235,19 @@ class Bridge:
             text = f"{snapshot.root}\0{_listed(snapshot)}{_etags(snapshot)}"
             key = self._keys[snapshot] = hashlib.sha256(text.encode()).hexdigest()
         make_room(self._snapshots, most=_MAX_KEPT)
-        self._snapshots[key] = snapshot
+        self._snapshots[key, snapshot.folder] = snapshot
         return key
+
+    def _with_files(self, key: str) -> Snapshot:
+        """Return a snapshot with this list of files.
+
+        Raises:
+            KeyError: If none is kept.
+        """
+        for (digest, _), snapshot in list(self._snapshots.items()):
+            if digest == key:
+                return snapshot
+        raise KeyError(key)
 
     def _note(self, request: Request, index: str | None, reason: Reason | None) -> None:
         """Remember a decision if it is about a traced query."""

@@ -101,6 +101,7 @@ class Joins:
             path=str(path),
             offset=header.length,
             num_bytes=header.num_bytes,
+            fpp=found.fpp,
             mode=mode,
             cutoff=_cutoff(found.leaf),
         )

@@ -102,8 +102,11 @@ class JoinFilterRequest(Request):
 
     kind: ClassVar[str] = "join_filter"
     rule: Rule = "JoinBFIndexRule"
+    index: str
+    """The candidate's folder."""
+
     snapshot: str
-    """The snapshot of a candidate."""
+    """The candidate's list of files."""
 
     indexed_column: str
     """The candidate's column."""
@@ -223,6 +226,9 @@ class JoinCandidate:
     """An index that might have a filter for a join."""
 
     name: str
+    index: str
+    """The index's folder: indexes with the same files share a snapshot."""
+
     snapshot: str
     checked: bool
     column: str
@@ -252,6 +258,9 @@ class ProbeFilter:
 
     num_bytes: int
     """Of the bitset."""
+
+    fpp: float
+    """Exact rate of the filter: the share of absent keys that pass, in [0, 1]."""
 
     mode: HashMode
     """What is hashed: the key, or its unscaled value as INT32 or INT64."""

@@ -19,7 +19,7 @@ from parquet_bloomwriter.replace.external_references import (
     find_references,
     format_of,
 )
-from parquet_bloomwriter.source.folders import Leftovers, Why, walk, why_not
+from parquet_bloomwriter.source.folders import Leftovers, Why, is_backup, walk, why_not
 from parquet_bloomwriter.source.listing import none_in
 
 if TYPE_CHECKING:
@@ -71,9 +71,13 @@ def table_files(path: str) -> tuple[str, tuple[TableFile, ...]]:
 
 
 def names_in(root: str) -> Iterator[str]:
-    """Yield the names of all files that Spark reads, relative to the root, with "/"."""
-    for found in walk(root, Leftovers()):
-        yield found.inner
+    """Yield the names of all files that Spark reads, relative to the root, with "/".
+
+    Backups beside the files whose old versions they are (`NAME.parquet.bak`) are not among them,
+    as for `for_each_file`: they keep the old version.
+    """
+    found = {one.entry.path: one.inner for one in walk(root, Leftovers())}
+    yield from (inner for path, inner in found.items() if not is_backup(path, found))
 
 
 def check_is_plain(root: str, files: Iterable[TableFile], *, in_place: bool) -> None:
@@ -98,7 +102,9 @@ def check_reference(root: str, found: Reference, *, in_place: bool) -> None:
     """
     table = format_of(found.kind)
     if table is not None and in_place:
-        problem = f"this is {table.table}, and a rewrite would contradict {found}"
+        problem = (
+            f"this is {table.table}, and after a rewrite, {found} would be wrong about the files"
+        )
         raise refused(problem, root, f"{table.remedy}, or force it.")
     if table is not None:
         problem = f"this is {table.table}, and {found} says which of the files count"
@@ -107,7 +113,7 @@ def check_reference(root: str, found: Reference, *, in_place: bool) -> None:
         raise refused(f"{found.path} {found.kind}", root, "Get the right to list it, or force it.")
     if in_place and found.kind is ReferenceKind.SUMMARY_METADATA:
         raise refused(
-            f"a rewrite would contradict {found}",
+            f"after a rewrite, {found} would be wrong about the files",
             root,
             "Remove it first, write to another folder, or force it.",
         )

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
 from parquet_bloomwriter.column_names import EVERY_COLUMN, listed_name, select_columns
-from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, NotParquet
+from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, NotParquet, raise_if_final
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField
@@ -189,7 +189,8 @@ def _attempt(file: TableFile, task: TableTask, journal: Journal | None) -> FileR
                     written=state_of(result.output or file.path),
                 )
             )
-    except Exception as error:  # noqa: BLE001  one bad file does not stop the others
+    except BaseException as error:  # noqa: BLE001  one bad file does not stop the others
+        raise_if_final(error)
         known = isinstance(error, BloomwriterError | OSError)
         text = str(error) if known else f"{type(error).__name__}: {error}"
         return replace(result, status=FileStatus.FAILED, error=text)

@@ -35,7 +35,7 @@ from parquet_bloomwriter.stores.s3.answers import Refusal
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 from parquet_bloomwriter.stores.s3.journal import begin_upload
 from parquet_bloomwriter.stores.s3.parts import SMALLEST
-from parquet_bloomwriter.user_folders import cache_folder
+from parquet_bloomwriter.user_folders import cache_folder, make_private
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
@@ -234,7 +234,7 @@ def _keep(name: str, found: Abilities, *, server: str) -> None:
     new_one = {**asdict(found), "server": server, "at": time.time()}
     with contextlib.suppress(OSError, RuntimeError):
         path = _file()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
         new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         new.write_text(json.dumps({**_kept(), name: new_one}))
         new.replace(path)

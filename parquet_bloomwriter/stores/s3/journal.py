@@ -31,7 +31,7 @@ from parquet_bloomwriter.replace.names import sync_folder
 from parquet_bloomwriter.replace.temporary import Lock, try_lock
 from parquet_bloomwriter.stores.s3.answers import Refusal
 from parquet_bloomwriter.text import count
-from parquet_bloomwriter.user_folders import state_folder
+from parquet_bloomwriter.user_folders import make_private, state_folder
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
@@ -69,7 +69,7 @@ class Entry:
         self._path = journal_folder() / f"{attempt}.json"
         facts = {"endpoint": bucket.endpoint, "bucket": bucket.name, "key": key}
         with contextlib.suppress(OSError, RuntimeError):
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._path.parent)
             unseen = self._path.with_suffix(".new")
             self._fd = os.open(unseen, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             try_lock(self._fd)

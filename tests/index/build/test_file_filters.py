@@ -12,12 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter import bloomify
+from parquet_bloomwriter import bloomify, clear_cache, index
+from parquet_bloomwriter.index.build import file_filters, survey
 from parquet_bloomwriter.index.build.group import FileFilter, filter_of_file
+from parquet_bloomwriter.index.query import snapshot
+from parquet_bloomwriter.source.local import open_local
 from parquet_bloomwriter.source.open import opened_with_footer
 from tests.index.built import build, hash_of, overwrite, tables, write
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -186,3 +190,44 @@ def test_no_filter_of_one_file(tmp_path: Path) -> None:
     pq.write_table(pa.table({"y": [1]}), path)
     assert filter_of_file(_long_ago(path), "x", fpp=0.01, max_bytes=64) == 'there is no column "x"'
     assert "gone" in str(filter_of_file(str(tmp_path / "no"), "x", fpp=0.01, max_bytes=64))
+
+
+class PanicException(BaseException):
+    """As libraries in Rust raise it."""
+
+
+def test_a_panic_over_one_file_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a build nor a lookup ends by it; Ctrl-C ends both."""
+    for name in ("a", "b", "c"):
+        pq.write_table(pa.table({"id": [1, 2]}), tmp_path / f"{name}.parquet")
+    raised: list[BaseException] = [PanicException("index out of range")]
+
+    def failing(open_: Callable[[str], Any]) -> Callable[[str], Any]:
+        def fail(path: str) -> Any:  # noqa: ANN401  a context
+            if path.endswith("b.parquet"):
+                raise raised[0]
+            return open_(path)
+
+        return fail
+
+    places = {"filters": (file_filters, "open_local"), "survey": (survey, "open_data_file")}
+    for name, (module, attribute) in places.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(module, attribute, failing(getattr(module, attribute)))
+            report = index.create(tmp_path, ["id"], name=name)
+        assert report.num_files >= 2
+        assert len(index.lookup(tmp_path, "id = 1", name=name).paths) == 3
+    raised[0] = KeyboardInterrupt()
+    monkeypatch.setattr(file_filters, "open_local", failing(open_local))
+    with pytest.raises(KeyboardInterrupt):
+        index.create(tmp_path, ["id"], name="interrupted")
+    monkeypatch.undo()
+    clear_cache()
+    monkeypatch.setattr(snapshot, "read_manifest", lambda *_: throw(PanicException("deep")))
+    assert len(index.lookup(tmp_path, "id = 5", name="survey").paths) == 3
+
+
+def throw(error: BaseException) -> None:
+    raise error

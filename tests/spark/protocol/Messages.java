@@ -26,7 +26,7 @@ public final class Messages {
     public static String requests() throws Exception {
         JsonNode candidate =
                 Protocol.parse(
-                        "{\"name\": \"ids\", \"snapshot\": \"5f\", \"checked\": true,"
+                        "{\"name\": \"ids\", \"index\": \"/i/ids\", \"snapshot\": \"5f\", \"checked\": true,"
                                 + " \"column\": \"s.x\"}");
         List<String> root = Collections.singletonList("/t");
         Subject filter = new Subject(Arrays.asList(new String[] {"/t", "/u/part 1"}), "(id = 5)");
@@ -85,7 +85,8 @@ public final class Messages {
             found.putArray("candidates");
             for (JoinCandidate candidate : new JoinAnswer(answer).candidates) {
                 ObjectNode fields = Protocol.object().put("name", candidate.name);
-                fields.put("snapshot", candidate.snapshot).put("checked", candidate.isChecked);
+                fields.put("index", candidate.index).put("snapshot", candidate.snapshot);
+                fields.put("checked", candidate.isChecked);
                 found.withArray("candidates").add(fields.put("column", candidate.column));
             }
         } else if (kind.equals("join_filter")) {
@@ -96,7 +97,7 @@ public final class Messages {
                 ObjectNode fields = found.putObject("filter").put("id", filter.id);
                 fields.put("text", filter.text).put("path", filter.path);
                 fields.put("offset", filter.offset).put("num_bytes", filter.numBytes);
-                fields.put("mode", filter.mode).put("cutoff", filter.cutoff);
+                fields.put("fpp", filter.fpp).put("mode", filter.mode).put("cutoff", filter.cutoff);
             }
         } else if (kind.equals("setting")) {
             found.put("value", new SettingAnswer(answer).value);

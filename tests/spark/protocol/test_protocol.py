@@ -47,6 +47,7 @@ REQUESTS: dict[str, Request] = {
         roots=("/t",),
         text="id = k",
         type="decimal(9,2)",
+        index="/i/ids",
         snapshot="5f",
         indexed_column="s.x",
         present=b"\x05\x02",
@@ -83,7 +84,11 @@ ANSWERS: dict[str, Answer] = {
     ),
     "unchanged": protocol.UnchangedAnswer(unchanged=b"\x04\x02"),
     "join": protocol.JoinAnswer(
-        candidates=(protocol.JoinCandidate(name="ids", snapshot="5f", checked=False, column="s.x"),)
+        candidates=(
+            protocol.JoinCandidate(
+                name="ids", index="/i/ids", snapshot="5f", checked=False, column="s.x"
+            ),
+        )
     ),
     "join_filter": protocol.JoinFilterAnswer(
         filter=protocol.ProbeFilter(
@@ -92,6 +97,7 @@ ANSWERS: dict[str, Answer] = {
             path="/scratch/9c.bloom",
             offset=14,
             num_bytes=1024,
+            fpp=0.01,
             mode="decimal32",
             cutoff=-2_208_988_800_000_000,
         )
@@ -103,6 +109,7 @@ ANSWERS: dict[str, Answer] = {
             path="/scratch/9d.bloom",
             offset=15,
             num_bytes=32,
+            fpp=0.5,
             mode="plain",
             cutoff=None,
         )

@@ -75,9 +75,10 @@ class LookupOptions(IndexConditionOptions, PathsOptions):
 def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) -> None:
     """Say which files below DIR might hold rows that pass a condition, by its indexes.
 
-    No data file is opened, but one to look for a column that no index has, and those whose names do
-    not say that they are Parquet. A file that no index knows might match. If no index can be used,
-    all files might match, and standard error says why.
+    No data file is opened but those whose names do not say that they are Parquet, and some to look
+    for a column that no index has: all of them if none has it, which is an error. A file that no
+    index knows might match. If no index can be used, all files might match, and standard error says
+    why.
 
     The exit code is 0 if some file might match and 1 if none can; 3 instead of 1 if symbolic links
     were passed over that lead nowhere.
@@ -142,8 +143,8 @@ Example:
 def explain(ctx: click.Context, /, table: str, **options: Unpack[IndexConditionOptions]) -> None:
     """Say which index of DIR a lookup uses, how many files each condition excludes, and why not.
 
-    Reasons have codes, as in Hyperspace: docs/reference/output.md. The exit code is always 0 if the
-    table can be read.
+    Reasons have codes, as in Hyperspace: docs/reference/output.md. The exit code is 0 if the
+    table can be read and has the columns.
     """
     from bloomify.views.index.explain import ExplanationText, explanation_document
     from bloomify.views.index.lookup import warnings

@@ -12,16 +12,16 @@ from bloomify.console.table import wrapped
 from bloomify.views.index import command_line, partition_hint
 from parquet_bloomwriter.index.layout import HOME
 from parquet_bloomwriter.index.report import Code
-from parquet_bloomwriter.text import count, nearest, percent, safe, size
+from parquet_bloomwriter.text import count, percent, safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from bloomify.views.base import Document
     from parquet_bloomwriter.index.report import IndexUse, LookupReport
     from parquet_bloomwriter.predicate.expression import Expression
 
-# ruff: noqa: PTH100, PTH110, PTH112, PTH113, PTH118, PTH119, PTH120  paths stay spelled as they were given
+# ruff: noqa: PTH100, PTH110, PTH118, PTH119, PTH120  paths stay spelled as they were given
 
 _HARMLESS = frozenset(
     {
@@ -105,23 +105,11 @@ def warnings(
             yield f"{table}: index {use.name}: {why}{what_next}"
     if not relevant:
         yield f"{table}: {_not_indexed(report, condition, table=table)}"
-    yield from quote_hints(report.indexes, condition, table=table)
     yield from _unknown(report, table, home)
 
 
-def quote_hints(uses: Sequence[IndexUse], condition: Expression, *, table: str) -> Iterator[str]:
-    """Yield how strings are written, for names in double quotes that no index and no folder has."""
-    from parquet_bloomwriter.predicate.to_sql import columns_of_text, single_quotes
-
-    indexed = {name.lower() for use in uses for name in use.columns}
-    quoted = dict.fromkeys(name for name, is_quoted in columns_of_text(condition) if is_quoted)
-    for name in quoted:
-        if name.lower() not in indexed and not partition_hint([name], table):
-            yield f"{table}: {single_quotes(name)}"
-
-
 def _not_indexed(report: LookupReport, condition: Expression, *, table: str) -> str:
-    """Return that no index has the columns of a condition, and what may have been meant."""
+    """Return that no index has the columns of a condition."""
     from parquet_bloomwriter.predicate import columns_of
 
     asked = columns_of(condition)
@@ -129,8 +117,7 @@ def _not_indexed(report: LookupReport, condition: Expression, *, table: str) -> 
     if not asked:
         what = "the condition compares no column with a value, such as 42, 'text' or '2026-01-31'"
         return f"{what} ({Code.MISSING_INDEXED_COL})."
-    hint = partition_hint(asked, table) or _did_you_mean(asked, indexed)
-    hint = hint or _no_such_column(asked, report)
+    hint = partition_hint(asked, table)
     named, there = ", ".join(asked), ", ".join(indexed)
     return f"no index has filters of {named}, only of {there} ({Code.MISSING_INDEXED_COL}).{hint}"
 
@@ -140,31 +127,6 @@ def lookup_document(report: LookupReport) -> Document:
     from parquet_bloomwriter.index.report import plain
 
     return plain(report)
-
-
-def _did_you_mean(names: Sequence[str], choice: Sequence[str]) -> str:
-    """Return a sentence that proposes names for those that do not exist; "" if none is close."""
-    close = [near for name in names if (near := nearest(name, choice)) is not None]
-    return f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
-
-
-def _no_such_column(names: Sequence[str], report: LookupReport) -> str:
-    """Return a sentence on names that a file of a plain folder on disk has not; or ""."""
-    from parquet_bloomwriter.errors import BloomwriterError
-    from parquet_bloomwriter.source.open import opened_with_footer
-
-    is_table = any(os.path.isdir(f"{report.root}/{one}") for one in ("_delta_log", "metadata"))
-    paths = report.paths
-    if is_table or not paths or not os.path.isfile(paths[0]):
-        return ""
-    try:
-        with opened_with_footer(paths[0]) as (_, footer):
-            known = {leaf.name.lower() for leaf in footer.leaves}
-    except (BloomwriterError, OSError):
-        return ""
-    wrong = [name for name in names if name.lower() not in known]
-    file = safe(os.path.basename(paths[0]))
-    return f" {file} has no column {', '.join(map(safe, wrong))}." if wrong else ""
 
 
 def _unknown(report: LookupReport, table: str, home: str | None) -> Iterator[str]:
