@@ -9,6 +9,7 @@ has, and pages are read when they are needed. Page checksums are verified where 
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
-from parquet_bloomwriter.source.read_ahead import Held
+from parquet_bloomwriter.source.read_ahead import AskedOnce, Held
 from parquet_bloomwriter.values.dictionary import find_dictionary
 from parquet_bloomwriter.values.pages import CODECS, check_pages, extent_of, is_near
 from parquet_bloomwriter.values.second_footer import physical_metadata, physical_path
@@ -64,6 +65,19 @@ class LeafReader:
         self._footer = footer
         self._leaf = leaf
         self._metadata: pq.FileMetaData | None = None
+
+    def of_chunk(self, row_group: int) -> LeafReader:
+        """Return a reader that asks a store for all of one column chunk at most once.
+
+        The reader keeps the chunk's bytes in memory, if they are at most `MOST_READ_AHEAD`. Of
+        sources that are near, it is this reader.
+        """
+        span = self._span_to_hold(row_group)
+        if span is None:
+            return self
+        reader = copy(self)
+        reader._source = AskedOnce(self._source, *span)
+        return reader
 
     def dictionary(self, row_group: int) -> DictionaryPage | None:
         """Return the dictionary page that has all values of one column chunk.
@@ -129,13 +143,16 @@ class LeafReader:
 
     def _read_ahead(self, row_group: int) -> Source:
         """Read the chunk by one request if it is on a store, and not too large for memory."""
+        span = self._span_to_hold(row_group)
+        return self._source if span is None else Held(self._source, *span)
+
+    def _span_to_hold(self, row_group: int) -> tuple[int, int] | None:
+        """Return the position of the chunk's bytes; None if they are not read all at once."""
         extent = extent_of(self._footer, row_group, self._leaf.ordinal)
         if is_near(self._source) or extent is None:
-            return self._source
+            return None
         start, stop = extent.start, min(extent.stop, extent.limit)
-        if not 0 < stop - start <= MOST_READ_AHEAD:
-            return self._source
-        return Held(self._source, start, stop)
+        return (start, stop) if 0 < stop - start <= MOST_READ_AHEAD else None
 
     def _physical_metadata(self) -> pq.FileMetaData:
         """Return the second footer; two threads may make it twice at the same time."""

@@ -66,6 +66,32 @@ def body(client: Client, bucket: str, key: str) -> bytes:
     return bytes(client.get_object(Bucket=bucket, Key=key)["Body"].read())
 
 
+def test_a_column_is_downloaded_once(client: Client, bucket: str) -> None:
+    """All that comes besides are the new filters, which are read back, footers and samples."""
+    chance = np.random.default_rng(1)
+    table = pa.table({name: chance.integers(0, 1 << 62, 400_000) for name in ("id", "v", "w")})
+    for use_dictionary in (False, True):  # With dictionaries, pages of both kinds.
+        sink = io.BytesIO()
+        pq.write_table(
+            table,
+            sink,
+            row_group_size=40_000,
+            use_dictionary=use_dictionary,
+            dictionary_pagesize_limit=1000,
+            compression="none",
+        )
+        client.put_object(Bucket=bucket, Key="x.parquet", Body=sink.getvalue())
+        report = bloomify(f"s3://{bucket}/x.parquet", ["id"])
+        metadata = pq.read_metadata(sink)
+        of_column = sum(
+            metadata.row_group(n).column(0).total_compressed_size
+            for n in range(metadata.num_row_groups)
+        )
+        of_filters = sum(chunk.length for chunk in report.columns[0].chunks)
+        assert report.store is not None
+        assert of_column < report.store.down <= of_column + of_filters + 300_000
+
+
 @pytest.mark.parametrize("data", [SMALL, LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("placement", [None, "column-chunk", "row-group"])
 def test_the_same_bytes_as_on_disk(
