@@ -60,6 +60,14 @@ _SORTED = (
     "there"
 )
 
+_BETWEEN = (
+    "the filters lie between column chunks, so reading other columns may read them, too; the "
+    "placement `end` avoids that"
+)
+_MUCH_BYTES, _MUCH_SHARE = 1 << 20, 0.1
+"""New filters of so many bytes, and of so large a share of the new file, slow down a scan of a file
+on disk. On a store, where each range is a request, any filters do."""
+
 
 def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
@@ -225,7 +233,14 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             fallback=draft.fallback,
             caution=draft.caution,
             left_bytes=draft.left_bytes if plan else 0,
-            columns=_column_reports(layout.footer, chosen, work.options, built.reports, plan),
+            columns=_column_reports(
+                layout.footer,
+                chosen,
+                work.options,
+                built.reports,
+                plan,
+                is_on_store=session.place.placement == "end",
+            ),
             pieces=plan.pieces if plan else (),
             store=session.place.store_report(plan if copies or built.changes_file else None),
             data=data,
@@ -238,6 +253,8 @@ def _column_reports(
     options: Mapping[int, FilterOptions],
     reports: Mapping[Chunk, ChunkReport],
     plan: Plan | None,
+    *,
+    is_on_store: bool,
 ) -> tuple[ColumnReport, ...]:
     """Sum up by column; the plan knows where new filters are."""
     placed = {(place.row_group, place.column): place for place in plan.filters} if plan else {}
@@ -245,6 +262,7 @@ def _column_reports(
     for chunk, place in placed.items():
         chunks[chunk] = dataclasses.replace(chunks[chunk], offset=place.offset)
     with_new = {column for _, column in placed}
+    is_between = plan is not None and _slow_down_scans(footer, plan, is_on_store=is_on_store)
     is_sorted = set(_sorted_columns(footer, [leaf for leaf in leaves if leaf.ordinal in with_new]))
     return tuple(
         ColumnReport(
@@ -256,6 +274,7 @@ def _column_reports(
             notes=(
                 *(notes_on(leaf) if leaf.ordinal in with_new else ()),
                 *([_SORTED] if leaf.ordinal in is_sorted else []),
+                *([_BETWEEN] if is_between and leaf.ordinal in with_new else []),
                 *_notes_on_kept(
                     (reports[row, leaf.ordinal] for row in range(footer.num_row_groups)),
                     options[leaf.ordinal].fpp,
@@ -264,6 +283,15 @@ def _column_reports(
         )
         for leaf in leaves
     )
+
+
+def _slow_down_scans(footer: Footer, plan: Plan, *, is_on_store: bool) -> bool:
+    """Return whether reading other columns may read many bytes of new filters."""
+    last_chunk = int(footer.chunk_starts().max(initial=0))
+    between = [one for one in plan.filters if one.offset < last_chunk]
+    num_bytes = sum(one.length for one in between)
+    is_much = num_bytes >= max(_MUCH_BYTES, _MUCH_SHARE * plan.size)
+    return bool(between) and len(footer.leaves) > 1 and (is_on_store or is_much)
 
 
 def _sorted_columns(footer: Footer, leaves: Sequence[Leaf]) -> Iterator[int]:

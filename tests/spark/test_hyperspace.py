@@ -190,7 +190,6 @@ def test_an_index_is_described_by_column(hs: Hyperspace, table: Path) -> None:
         assert filters.select("fileName", "BFBinary").count() == FILES
 
 
-
 @pytest.mark.parametrize("mode", ["full", "incremental", "quick"])
 def test_an_index_is_refreshed(hs: Hyperspace, table: Path, mode: Mode) -> None:
     hs.create_index(hs.spark.read.parquet(str(table)), IDS)

@@ -87,6 +87,7 @@ def test_a_column_is_downloaded_once(client: Client, bucket: str) -> None:
             metadata.row_group(n).column(0).total_compressed_size
             for n in range(metadata.num_row_groups)
         )
+        assert report.columns[0].notes == ()
         of_filters = sum(chunk.length for chunk in report.columns[0].chunks)
         assert report.store is not None
         assert of_column < report.store.down <= of_column + of_filters + 300_000
@@ -102,10 +103,13 @@ def test_the_same_bytes_as_on_disk(
     planned = bloomify(url, ["id", "name"], placement=placement, dry_run=True)
     assert body(client, bucket, "a b/ü+%.parquet") == data
     report = bloomify(url, ["id", "name"], placement=placement)
+    is_advised = any("placement `end`" in note for note in report.columns[0].notes)
+    assert is_advised == (placement is not None)
     local = bloomify(data, ["id", "name"], placement=placement or "end")
     assert body(client, bucket, "a b/ü+%.parquet") == local.data
     assert (report.written, report.output, report.placement) == (True, url, local.placement)
-    assert report.columns == planned.columns == local.columns
+    assert report.columns == planned.columns
+    assert [one.chunks for one in report.columns] == [one.chunks for one in local.columns]
     assert verify(url).passed
     idle = bloomify(url, ["id", "name"], dry_run=True).store
     assert idle is not None
