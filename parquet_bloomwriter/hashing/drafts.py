@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SWAPS = ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF), (16, 0x0000FFFF))
-"""Steps that reverse 32 bits: the distance of two bits, and a mask of the lower one of each pair."""
+"""Steps that reverse 32 bits: the distance of two bits, and a mask of the lower bits."""
 
 
 def murmur3_of_one(plain: bytes, seed: int) -> int:

@@ -23,9 +23,9 @@ _INDEXES = """
 _DETAILS = """
     name STRING, state STRING, root STRING, indexLocation STRING, indexedColumn STRING, fpp DOUBLE,
     expectedNumItems BIGINT, numParts INT, partBytes BIGINT, globalNdv BIGINT, globalFpp DOUBLE,
-    globalBytes BIGINT, globalBFPath STRING, noGlobal STRING, numFiles BIGINT, sourceBytes BIGINT, appendedFiles BIGINT,
-    appendedBytes BIGINT, deletedFiles BIGINT, deletedBytes BIGINT, version INT, logId INT,
-    problem STRING, contract STRING, sliceBytes BIGINT
+    globalBytes BIGINT, globalBFPath STRING, noGlobal STRING, numFiles BIGINT, sourceBytes BIGINT,
+    appendedFiles BIGINT, appendedBytes BIGINT, deletedFiles BIGINT, deletedBytes BIGINT,
+    version INT, logId INT, problem STRING, contract STRING, sliceBytes BIGINT
 """
 
 

@@ -9,7 +9,6 @@ has, and pages are read when they are needed. Page checksums are verified where 
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,7 +63,8 @@ class LeafReader:
         self._source = source
         self._footer = footer
         self._leaf = leaf
-        self._metadata: pq.FileMetaData | None = None
+        self._metadata: list[pq.FileMetaData] = []
+        """The second footer, once it is made; readers of single chunks share it."""
 
     def of_chunk(self, row_group: int) -> LeafReader:
         """Return a reader that asks a store for all of one column chunk at most once.
@@ -75,8 +75,8 @@ class LeafReader:
         span = self._span_to_hold(row_group)
         if span is None:
             return self
-        reader = copy(self)
-        reader._source = AskedOnce(self._source, *span)
+        reader = LeafReader(AskedOnce(self._source, *span), self._footer, self._leaf)
+        reader._metadata = self._metadata
         return reader
 
     def dictionary(self, row_group: int) -> DictionaryPage | None:
@@ -156,9 +156,9 @@ class LeafReader:
 
     def _physical_metadata(self) -> pq.FileMetaData:
         """Return the second footer; two threads may make it twice at the same time."""
-        if self._metadata is None:
-            self._metadata = physical_metadata(self._footer, self._leaf)
-        return self._metadata
+        if not self._metadata:
+            self._metadata.append(physical_metadata(self._footer, self._leaf))
+        return self._metadata[0]
 
     def _complete(self, batches: Iterator[pa.RecordBatch], row_group: int) -> Iterator[pa.Array]:
         """Yield the column of each batch; check at the end that no row is missing."""

@@ -220,6 +220,10 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             session.place.check_source_unchanged()  # what could not be read may just have gone away
             if not dry_run:
                 data = session.keep()
+        reports = _column_reports(layout.footer, chosen, work.options, built.reports, plan)
+        is_on_store = session.place.placement == "end"
+        if plan is not None and _slow_down_scans(layout.footer, plan, is_on_store=is_on_store):
+            reports = tuple(_with_note(one, _BETWEEN) if one.built else one for one in reports)
         return AddReport(
             path=session.place.path,
             output=session.place.output if writes else None,
@@ -233,14 +237,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             fallback=draft.fallback,
             caution=draft.caution,
             left_bytes=draft.left_bytes if plan else 0,
-            columns=_column_reports(
-                layout.footer,
-                chosen,
-                work.options,
-                built.reports,
-                plan,
-                is_on_store=session.place.placement == "end",
-            ),
+            columns=reports,
             pieces=plan.pieces if plan else (),
             store=session.place.store_report(plan if copies or built.changes_file else None),
             data=data,
@@ -253,8 +250,6 @@ def _column_reports(
     options: Mapping[int, FilterOptions],
     reports: Mapping[Chunk, ChunkReport],
     plan: Plan | None,
-    *,
-    is_on_store: bool,
 ) -> tuple[ColumnReport, ...]:
     """Sum up by column; the plan knows where new filters are."""
     placed = {(place.row_group, place.column): place for place in plan.filters} if plan else {}
@@ -262,7 +257,6 @@ def _column_reports(
     for chunk, place in placed.items():
         chunks[chunk] = dataclasses.replace(chunks[chunk], offset=place.offset)
     with_new = {column for _, column in placed}
-    is_between = plan is not None and _slow_down_scans(footer, plan, is_on_store=is_on_store)
     is_sorted = set(_sorted_columns(footer, [leaf for leaf in leaves if leaf.ordinal in with_new]))
     return tuple(
         ColumnReport(
@@ -274,7 +268,6 @@ def _column_reports(
             notes=(
                 *(notes_on(leaf) if leaf.ordinal in with_new else ()),
                 *([_SORTED] if leaf.ordinal in is_sorted else []),
-                *([_BETWEEN] if is_between and leaf.ordinal in with_new else []),
                 *_notes_on_kept(
                     (reports[row, leaf.ordinal] for row in range(footer.num_row_groups)),
                     options[leaf.ordinal].fpp,
@@ -283,6 +276,10 @@ def _column_reports(
         )
         for leaf in leaves
     )
+
+
+def _with_note(column: ColumnReport, note: str) -> ColumnReport:
+    return dataclasses.replace(column, notes=(*column.notes, note))
 
 
 def _slow_down_scans(footer: Footer, plan: Plan, *, is_on_store: bool) -> bool:

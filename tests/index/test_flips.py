@@ -111,7 +111,8 @@ def test_no_damage_excludes_a_file_that_holds_the_value(
 
 
 @pytest.mark.parametrize(
-    ("kind", "pattern"), [("plain", "part-*"), ("iceberg", "part-*"), ("plain, sliced", "_global-*")]
+    ("kind", "pattern"),
+    [("plain", "part-*"), ("iceberg", "part-*"), ("plain, sliced", "_global-*")],
 )
 def test_no_byte_of_a_filter_excludes_a_file_that_holds_the_value(
     make: Callable[[str], Path], kind: str, pattern: str

@@ -204,7 +204,9 @@ def test_an_index_is_refreshed(hs: Hyperspace, table: Path, mode: Mode) -> None:
     assert metrics_of(df).num_files == 1
 
 
-def test_refreshing_is_incremental_by_default_as_in_the_library(hs: Hyperspace, table: Path) -> None:
+def test_refreshing_is_incremental_by_default_as_in_the_library(
+    hs: Hyperspace, table: Path
+) -> None:
     hs.create_index(hs.spark.read.parquet(str(table)), IDS)
     write(table / "new.parquet", range(3))
     assert hs.refreshIndex("ids").action == "refresh incremental"
