@@ -186,7 +186,7 @@ $(OLDEST)/.installed: pyproject.toml $(SOURCES)
 	@$(PYTHON) -m venv $(OLDEST)
 	@$(OLDEST)/bin/$(PIP_INSTALL) uv
 	@$(OLDEST)/bin/uv pip install -q --python $(OLDEST)/bin/python --resolution lowest-direct \
-	    . "duckdb>=1.2" "fsspec>=2023.10" "hypothesis>=6.130" "mmh3>=4.1" "pandas>=2.2.2" "pytest>=9,<9.2" \
+	    . "duckdb>=1.2" "fsspec>=2023.10" "hypothesis>=6.130" "pandas>=2.2.2" "pytest>=9,<9.2" \
 	    "pytest-timeout>=2.4" "xxhash>=3.4"
 	@touch $@
 

@@ -64,6 +64,7 @@ def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
     num_equal = None
+    reader = reader.of_chunk(row_group)
     dictionary = _first_entries(reader, row_group, most)
     arrays, read = dictionary or _first_arrays(reader.batches(row_group, max_rows=most), most)
     hashes = np.concatenate([np.empty(0, np.uint64), *map(hash_array, arrays)])

@@ -113,6 +113,7 @@ def build_filter(
         OSError, pyarrow.ArrowException: If a page cannot be read.
         BloomwriterError: If an inserted hash is not found.
     """
+    reader = reader.of_chunk(row_group)
     dictionary = reader.dictionary(row_group)
     num_blocks = _first_blocks(plausible_values(footer, leaf, row_group), dictionary, options)
     is_first = True
@@ -189,6 +190,7 @@ def holds_all_values(filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: i
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
     kind = HashKind(filter_.dialect, filter_.murmur3_seed)
+    reader = reader.of_chunk(row_group)
 
     def holds(dictionary: DictionaryPage | None) -> bool:
         hashes = hashes_of(reader, leaf, row_group, kind, dictionary)

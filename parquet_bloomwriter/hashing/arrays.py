@@ -1,8 +1,7 @@
 """The hash of every non-null value of an Arrow array.
 
 The array must hold values as Parquet stores them (its physical types), so that the bytes hashed are
-the array's own. Each dialect has its own kernels, with the same arguments; those of the drafts take
-the seed last.
+the array's own. XXH64 has a kernel for each shape of arrays; the hash of the drafts is in `drafts`.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import numpy as np
 
 from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.hashing.drafts import murmur3_of_array
 from parquet_bloomwriter.hashing.single import XXHASH, HashKind
 
 if TYPE_CHECKING:
@@ -46,8 +46,10 @@ def hash_array(array: pa.Array, kind: HashKind = XXHASH) -> NDArray[np.uint64]:
     hashes = np.empty(len(array), dtype=np.uint64)
     if len(array) == 0:
         return hashes
+    if kind.dialect == "murmur3":
+        return murmur3_of_array(array, kind.murmur3_seed)
     hash_all = _hash_views if _is_view(array.type) else _hash_variable
-    kept = (_hash_fixed if _is_fixed(array.type) else hash_all)(array, hashes, kind)
+    kept = (_hash_fixed if _is_fixed(array.type) else hash_all)(array, hashes)
     return hashes[:kept]
 
 
@@ -75,30 +77,24 @@ def special_floats(array: pa.Array, dtype: type[np.floating] | None = None) -> f
     return frozenset(np.array(value, dtype).tobytes() for value in found)
 
 
-def _hash_fixed(array: pa.Array, hashes: NDArray[np.uint64], kind: HashKind) -> int:
+def _hash_fixed(array: pa.Array, hashes: NDArray[np.uint64]) -> int:
     arguments = (array.buffers()[1], array.type.byte_width, *_slots(array), hashes)
-    if kind.dialect == "xxhash":
-        return kernels.xxh64_fixed(*arguments)
-    return kernels.murmur3_fixed(*arguments, kind.murmur3_seed)
+    return kernels.xxh64_fixed(*arguments)
 
 
-def _hash_variable(array: pa.Array, hashes: NDArray[np.uint64], kind: HashKind) -> int:
+def _hash_variable(array: pa.Array, hashes: NDArray[np.uint64]) -> int:
     from pyarrow import types
 
     is_large = types.is_large_binary(array.type) or types.is_large_string(array.type)
     _, offsets, values = array.buffers()
     arguments = (values, offsets, 8 if is_large else 4, *_slots(array), hashes)
-    if kind.dialect == "xxhash":
-        return kernels.xxh64_variable(*arguments)
-    return kernels.murmur3_variable(*arguments, kind.murmur3_seed)
+    return kernels.xxh64_variable(*arguments)
 
 
-def _hash_views(array: pa.Array, hashes: NDArray[np.uint64], kind: HashKind) -> int:
+def _hash_views(array: pa.Array, hashes: NDArray[np.uint64]) -> int:
     _, views, *buffers = array.buffers()
     arguments = (views, tuple(buffers), *_slots(array), hashes)
-    if kind.dialect == "xxhash":
-        return kernels.xxh64_views(*arguments)
-    return kernels.murmur3_views(*arguments, kind.murmur3_seed)
+    return kernels.xxh64_views(*arguments)
 
 
 def _slots(array: pa.Array) -> tuple[int, int, pa.Buffer | None]:

@@ -16,6 +16,7 @@ from typing import Literal, get_args
 
 from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.hashing.drafts import murmur3_of_one
 
 Dialect = Literal["xxhash", "murmur3"]
 """Which hash a filter was made with: the released specification's, or that of its drafts."""
@@ -63,7 +64,7 @@ def xxh64(plain: bytes) -> int:
 
 def murmur3(plain: bytes, *, seed: int = 0) -> int:
     """Return the low 64 bits of MurmurHash3_x64_128, an unsigned integer."""
-    return reverse_upper(kernels.murmur3(plain, seed))
+    return reverse_upper(murmur3_of_one(plain, seed))
 
 
 def hash_plain(plain: bytes, kind: HashKind = XXHASH) -> int:
@@ -80,7 +81,7 @@ def hash_plain(plain: bytes, kind: HashKind = XXHASH) -> int:
     """
     if kind.dialect == "xxhash":
         return kernels.xxh64(plain)
-    return kernels.murmur3(plain, kind.murmur3_seed)
+    return murmur3_of_one(plain, kind.murmur3_seed)
 
 
 def reverse_upper(h: int) -> int:

@@ -1,6 +1,6 @@
 """From the log of an index to reports: how an index is, and what an action did to it."""
 
-# ruff: noqa: PTH119  paths are strings, as in the log
+# ruff: noqa: PTH118, PTH119  paths are strings, as in the log
 from __future__ import annotations
 
 import os
@@ -142,11 +142,11 @@ def _common(folder: str, entry: Entry) -> dict[str, Any]:
         "num_files": entry.num_files,
         "source_bytes": entry.source_bytes,
         "index_bytes": bytes_of(entry),
-        "columns": tuple(map(_column_of, entry.columns)),
+        "columns": tuple(_column_of(folder, column) for column in entry.columns),
     }
 
 
-def _column_of(column: IndexedColumn) -> IndexColumn:
+def _column_of(folder: str, column: IndexedColumn) -> IndexColumn:
     whole = column.global_filter
     return IndexColumn(
         name=column.name,
@@ -158,6 +158,7 @@ def _column_of(column: IndexedColumn) -> IndexColumn:
         global_ndv=None if whole is None else whole.ndv,
         global_fpp=None if whole is None else whole.fpp,
         global_bytes=None if whole is None else whole.file.size,
+        global_path=None if whole is None else os.path.join(folder, *whole.file.path.split("/")),
         global_stop=None if whole is None else whole.stop,
         no_global=column.no_global,
     )

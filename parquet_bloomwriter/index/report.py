@@ -60,6 +60,9 @@ class IndexColumn:
     global_bytes: int | None
     """Size of the global filter's file, bytes; None: there is no global filter."""
 
+    global_path: str | None
+    """Absolute path of the global filter's file; None: there is no global filter."""
+
     global_stop: int | None
     """The global filter covers the files whose file id is below this number; None: there is no
     global filter."""

@@ -17,8 +17,8 @@ Rules for kernels:
 
 | kernel | what it does |
 |---|---|
-| `xxh64`, `murmur3` | the hash of one value |
-| `xxh64_fixed` ..., `murmur3_views` | hashes of the valid slots of an Arrow array |
+| `xxh64` | the hash of one value |
+| `xxh64_fixed`, `xxh64_variable`, `xxh64_views` | hashes of the valid slots of an Arrow array |
 | `insert`, `check`, `fold`, `unite`, `count_bits`, `sum_products` | blocks of filters |
 | `scan`, `walk_pages` | Thrift structs, and the page headers of a column chunk |
 | `walk_file`, `read_pieces` | parts of local files; only if `HAS_PREAD`, as the next ones |
@@ -114,13 +114,9 @@ else:
     _kernels = _found
 
 xxh64 = _kernels.xxh64
-murmur3 = _kernels.murmur3
 xxh64_fixed = _kernels.xxh64_fixed
 xxh64_variable = _kernels.xxh64_variable
 xxh64_views = _kernels.xxh64_views
-murmur3_fixed = _kernels.murmur3_fixed
-murmur3_variable = _kernels.murmur3_variable
-murmur3_views = _kernels.murmur3_views
 insert = _kernels.insert
 check = _kernels.check
 fold = _kernels.fold

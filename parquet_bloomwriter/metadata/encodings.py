@@ -81,6 +81,15 @@ def is_certainly_dictionary_encoded(footer: Footer, row_group: int, column: int)
     )
 
 
+def has_other_encodings(footer: Footer, row_group: int, column: int) -> bool:
+    """Return whether the footer says that some data page does not refer to the dictionary.
+
+    If it says so wrongly, all values are read, where the dictionary would have been enough.
+    """
+    start, _ = footer.chunks.spans[row_group, column, ChunkField.ENCODING_STATS, START:].tolist()
+    return start >= 0 and not is_fully_dictionary_encoded(footer, row_group, column)
+
+
 def without_dictionaries(footer: Footer) -> bytes:
     """Return a footer of the same length that says of all data pages that they are PLAIN.
 

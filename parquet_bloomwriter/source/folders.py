@@ -53,7 +53,7 @@ _MAGIC = frozenset({b"PAR1", b"PARE"})
 
 _HIDDEN = ("_", ".")
 _BEING_COPIED = "._COPYING_"
-_OF_INDEXES = (".bfindex", ".bloom")
+_OF_INDEXES = (".bfindex", ".bloom", ".bfslice")
 """Endings of the files of an index, which may lie in a folder without an underscore (`--home`)."""
 
 _SUMMARIES = ("_metadata", "_common_metadata")
@@ -61,7 +61,7 @@ _SUMMARIES = ("_metadata", "_common_metadata")
 _COMPANION = re.compile(
     r"_SUCCESS|_metadata|_common_metadata|_delta_log|_change_data|_spark_metadata|_bloom_index"
     r"|_symlink_format_manifest|_(started|committed|vacuum)_\w*|\..*\.crc|\.hoodie.*|\.DS_Store"
-    r"|.*_\$folder\$|.*\.bfindex|global-[\w-]+\.bloom"
+    r"|.*_\$folder\$|.*\.bfindex|_?global-[\w-]+\.bloom|_?slices-[\w-]+\.bfslice"
 )
 """Names that writers put beside their data; EMR marks folders on S3 by the last one."""
 

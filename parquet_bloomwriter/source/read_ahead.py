@@ -1,6 +1,7 @@
 """Fewer and larger requests for sources on stores: what will be read soon is read at once.
 
 Held         one range of a file, in memory: a column chunk before pyarrow walks through it
+AskedOnce    one range of a file, kept from the first time that all of it is read
 read_blocks  many small pieces that lie close together, such as page indexes
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
 from parquet_bloomwriter.source.stream import as_arrow_file
@@ -16,7 +17,7 @@ from parquet_bloomwriter.source.stream import as_arrow_file
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from parquet_bloomwriter.source.base import Source
+    from parquet_bloomwriter.source.base import Range, Source
 
 _BLOCKS = 64
 """Blocks that are kept, of `REMOTE_BYTES` each."""
@@ -41,6 +42,37 @@ class Held(RangeReader):
         if first >= 0 and last <= len(self._data):
             return self._data[first:last]
         return self._source.read_at(start, stop)
+
+    def for_arrow(self) -> object:
+        """Return a file of pyarrow's that reads through this source."""
+        return as_arrow_file(self)
+
+
+class AskedOnce(RangeReader):
+    """A source on a store that is asked once for all of one range; the bytes are kept."""
+
+    gap: ClassVar[int] = REMOTE_BYTES
+    tail_bytes: ClassVar[int] = REMOTE_BYTES
+
+    def __init__(self, source: Source, start: int, stop: int) -> None:
+        """Keep the bytes [start, stop) when they are read; nothing is read yet."""
+        super().__init__(source.size, name=source.name, identity=source.identity)
+        self._source = source
+        self._range = (start, stop)
+        self._data: bytes | None = None
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        if self._data is None and (start, stop) == self._range:
+            self._data = self._source.read_at(start, stop)
+        first, last = start - self._range[0], stop - self._range[0]
+        if self._data is not None and first >= 0 and last <= len(self._data):
+            return self._data[first:last]
+        return self._source.read_at(start, stop)
+
+    def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
+        if self._data is None:
+            return self._source.read_ranges(ranges)
+        return super()._fetch_all(ranges)
 
     def for_arrow(self) -> object:
         """Return a file of pyarrow's that reads through this source."""

@@ -181,14 +181,14 @@ class Hyperspace:
         return report
 
     def refresh_index(
-        self, name: str, mode: Mode = "full", *, table: StrPath | None = None
+        self, name: str, mode: Mode = "incremental", *, table: StrPath | None = None
     ) -> IndexReport:
         """Bring an index up to date with the files that its table has now.
 
         Args:
             name: Name of the index.
-            mode: "full" builds the index anew. "incremental" adds appended files. "quick" adds
-                appended files without changing the filter of all values.
+            mode: "incremental" adds appended files. "quick" adds appended files without changing
+                the filter of all values. "full" builds the index anew.
             table: Folder of the table. Needed if the session does not know the table: an index in
                 a folder of its own names its table, but that name is not followed.
 

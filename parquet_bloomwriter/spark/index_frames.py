@@ -23,9 +23,9 @@ _INDEXES = """
 _DETAILS = """
     name STRING, state STRING, root STRING, indexLocation STRING, indexedColumn STRING, fpp DOUBLE,
     expectedNumItems BIGINT, numParts INT, partBytes BIGINT, globalNdv BIGINT, globalFpp DOUBLE,
-    globalBytes BIGINT, noGlobal STRING, numFiles BIGINT, sourceBytes BIGINT, appendedFiles BIGINT,
-    appendedBytes BIGINT, deletedFiles BIGINT, deletedBytes BIGINT, version INT, logId INT,
-    problem STRING, contract STRING, sliceBytes BIGINT
+    globalBytes BIGINT, globalBFPath STRING, noGlobal STRING, numFiles BIGINT, sourceBytes BIGINT,
+    appendedFiles BIGINT, appendedBytes BIGINT, deletedFiles BIGINT, deletedBytes BIGINT,
+    version INT, logId INT, problem STRING, contract STRING, sliceBytes BIGINT
 """
 
 
@@ -67,7 +67,8 @@ def frame_of_details(spark: SparkSession, info: IndexInfo) -> DataFrame:
             *(info.name, state, info.root, info.folder),
             *(column.name, column.fpp, column.expected_num_items),
             *(column.num_parts, column.part_bytes),
-            *(column.global_ndv, column.global_fpp, column.global_bytes, column.no_global or None),
+            *(column.global_ndv, column.global_fpp, column.global_bytes, column.global_path),
+            column.no_global or None,
             *(info.num_files, info.source_bytes, info.appended, info.appended_bytes),
             *(info.deleted, info.deleted_bytes, info.version, info.log_id, info.problem or None),
             *(_contract(info), column.slice_bytes),

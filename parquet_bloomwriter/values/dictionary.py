@@ -18,7 +18,8 @@ only if
 - the pages end where the chunk ends, so that no page lies behind them that some readers would find,
   and no size is implausible (`values.pages`).
 
-Otherwise all values are to be read. On stores, where each header is a request, chunks of up to 1
+Otherwise all values are to be read. On stores, where each header is a request, nothing is read if
+the footer's statistics of encodings say that a data page is encoded otherwise. Chunks of up to 1
 MiB are read at once; else the statistics of encodings in the footer are believed, if the writer is
 known to be right, or the headers are found by the offset index and read at the same time.
 
@@ -58,7 +59,10 @@ from parquet_bloomwriter.kernels.layout import (
     START,
 )
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
-from parquet_bloomwriter.metadata.encodings import is_certainly_dictionary_encoded
+from parquet_bloomwriter.metadata.encodings import (
+    has_other_encodings,
+    is_certainly_dictionary_encoded,
+)
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
 from parquet_bloomwriter.metadata.schema import LENGTH_BYTES
@@ -190,6 +194,8 @@ def find_dictionary(
     data: bytes | None = None
     if is_near(source):
         pages = walk(source, extent)
+    elif has_other_encodings(footer, row_group, leaf.ordinal):
+        return None
     elif extent.stop - extent.start <= _REMOTE_CHUNK_BYTES:
         data = source.read_at(extent.start, min(extent.stop, extent.limit))
         pages = _walk_bytes(data, extent)

@@ -16,7 +16,7 @@ import numpy as np
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
-from parquet_bloomwriter.source.read_ahead import Held
+from parquet_bloomwriter.source.read_ahead import AskedOnce, Held
 from parquet_bloomwriter.values.dictionary import find_dictionary
 from parquet_bloomwriter.values.pages import CODECS, check_pages, extent_of, is_near
 from parquet_bloomwriter.values.second_footer import physical_metadata, physical_path
@@ -63,7 +63,21 @@ class LeafReader:
         self._source = source
         self._footer = footer
         self._leaf = leaf
-        self._metadata: pq.FileMetaData | None = None
+        self._metadata: list[pq.FileMetaData] = []
+        """The second footer, once it is made; readers of single chunks share it."""
+
+    def of_chunk(self, row_group: int) -> LeafReader:
+        """Return a reader that asks a store for all of one column chunk at most once.
+
+        The reader keeps the chunk's bytes in memory, if they are at most `MOST_READ_AHEAD`. Of
+        sources that are near, it is this reader.
+        """
+        span = self._span_to_hold(row_group)
+        if span is None:
+            return self
+        reader = LeafReader(AskedOnce(self._source, *span), self._footer, self._leaf)
+        reader._metadata = self._metadata
+        return reader
 
     def dictionary(self, row_group: int) -> DictionaryPage | None:
         """Return the dictionary page that has all values of one column chunk.
@@ -129,19 +143,22 @@ class LeafReader:
 
     def _read_ahead(self, row_group: int) -> Source:
         """Read the chunk by one request if it is on a store, and not too large for memory."""
+        span = self._span_to_hold(row_group)
+        return self._source if span is None else Held(self._source, *span)
+
+    def _span_to_hold(self, row_group: int) -> tuple[int, int] | None:
+        """Return the position of the chunk's bytes; None if they are not read all at once."""
         extent = extent_of(self._footer, row_group, self._leaf.ordinal)
         if is_near(self._source) or extent is None:
-            return self._source
+            return None
         start, stop = extent.start, min(extent.stop, extent.limit)
-        if not 0 < stop - start <= MOST_READ_AHEAD:
-            return self._source
-        return Held(self._source, start, stop)
+        return (start, stop) if 0 < stop - start <= MOST_READ_AHEAD else None
 
     def _physical_metadata(self) -> pq.FileMetaData:
         """Return the second footer; two threads may make it twice at the same time."""
-        if self._metadata is None:
-            self._metadata = physical_metadata(self._footer, self._leaf)
-        return self._metadata
+        if not self._metadata:
+            self._metadata.append(physical_metadata(self._footer, self._leaf))
+        return self._metadata[0]
 
     def _complete(self, batches: Iterator[pa.RecordBatch], row_group: int) -> Iterator[pa.Array]:
         """Yield the column of each batch; check at the end that no row is missing."""

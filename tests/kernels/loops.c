@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../../parquet_bloomwriter/kernels/c/arrays.h"
-#include "../../parquet_bloomwriter/kernels/c/murmur3.h"
 #include "../../parquet_bloomwriter/kernels/c/sbbf.h"
 #include "../../parquet_bloomwriter/kernels/c/vectors.h"
 #include "../../parquet_bloomwriter/kernels/c/xxh64.h"
@@ -30,15 +29,13 @@ int main(void) {
   for (int i = 0; i < COUNT; i++) offsets[i + 1] = offsets[i] + noise[i] % 64;
   chosen_variant = best_variant();
 
-  Slots all = {COUNT, NULL, 0, hashes, 7}, some = {COUNT - 3, valid, 3, hashes, 7};
+  Slots all = {COUNT, NULL, 0, hashes}, some = {COUNT - 3, valid, 3, hashes};
   for (int64_t width = 0; width <= 64; width++) {
     Fixed fixed = {noise, width};
     print("xxh64", xxh64_fixed(&fixed, &all), hashes, sizeof hashes);
     print("xxh64 some", xxh64_fixed(&fixed, &some), hashes, sizeof hashes);
-    print("murmur3", murmur3_fixed(&fixed, &all), hashes, sizeof hashes);
   }
   Variable variable = {noise, sizeof noise, (const uint8_t *)offsets, 0};
-  print("murmur3 strings", murmur3_variable(&variable, &all), hashes, sizeof hashes);
   print("xxh64 strings", xxh64_variable(&variable, &all), hashes, sizeof hashes);
 
   uint8_t *blocks = calloc(NUM_BLOCKS, BLOCK_BYTES);

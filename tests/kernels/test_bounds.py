@@ -218,11 +218,6 @@ def test_arguments_that_do_not_fit(
 ) -> None:
     with pytest.raises((ValueError, TypeError)):
         getattr(kernels, kernel)(*arguments)
-    if not kernel.startswith("xxh64"):
-        return
-    of_drafts = getattr(kernels, kernel.replace("xxh64", "murmur3"))
-    with pytest.raises((ValueError, TypeError)):
-        of_drafts(*arguments, 0)
 
 
 @pytest.mark.parametrize("part", [slice(2), slice(-2 * WIDTH, None), slice(40, 41 + 3 * WIDTH)])
@@ -240,14 +235,6 @@ def test_a_schema_is_not_written_to(kernels: Kernels, place: int, part: slice) -
         with pytest.raises(ValueError, match="share memory"):
             kernels.walk_file(0, 0, 0, 0, schema, schema[part])
     assert np.array_equal(schema, SCHEMA)
-
-
-@pytest.mark.parametrize("seed", [-1, 2**32, 1.0, None])
-def test_seeds_have_32_bits(kernels: Kernels, seed: object) -> None:
-    with pytest.raises((ValueError, TypeError)):
-        kernels.murmur3(b"abc", seed)
-    with pytest.raises((ValueError, TypeError)):
-        kernels.murmur3_fixed(bytes(8), 8, 0, 1, None, out(1), seed)
 
 
 def test_no_buffer_stays_held(kernels: Kernels) -> None:

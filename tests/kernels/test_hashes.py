@@ -1,10 +1,9 @@
-"""Hashes of arrays of every shape are those of the packages xxhash and mmh3."""
+"""Hashes of arrays of every shape are those of the package xxhash."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import mmh3
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,57 +11,33 @@ import xxhash
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.hashing.single import reverse_upper
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Oracle = Callable[[bytes], int]
+    from collections.abc import Sequence
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 EVERY_RUN = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-SEED = 1361930890
 Kernels: TypeAlias = Any
 """The reference or the compiled module, which carries no types."""
 
 LENGTHS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100)
 
 
-def by_xxhash(value: bytes) -> int:
-    return xxhash.xxh64_intdigest(value)
-
-
-def by_mmh3(value: bytes) -> int:
-    return reverse_upper(mmh3.hash64(value, seed=SEED, x64arch=True, signed=False)[0])
-
-
-FAMILIES: dict[str, tuple[Oracle, tuple[int, ...]]] = {
-    "xxh64": (by_xxhash, ()),
-    "murmur3": (by_mmh3, (SEED,)),
-}
-
-
-@pytest.fixture(params=FAMILIES)
-def family(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def hashed(kernels: Kernels, family: str, shape: str, *arguments: object) -> list[int]:
-    """Call a kernel with all arguments but the hashes and the seed."""
+def hashed(kernels: Kernels, shape: str, *arguments: object) -> list[int]:
+    """Call a kernel with all arguments but the hashes."""
     count = arguments[-2]
     assert isinstance(count, int)
     out = np.full(count + 2, 7, np.uint64)
-    kept = getattr(kernels, f"{family}_{shape}")(*arguments, out[:count], *FAMILIES[family][1])
+    kept = getattr(kernels, f"xxh64_{shape}")(*arguments, out[:count])
     assert out[count:].tolist() == [7, 7]
     return list(map(int, out[:kept]))
 
 
-def expected(family: str, values: Sequence[bytes | None]) -> list[int]:
-    return [FAMILIES[family][0](value) for value in values if value is not None]
+def expected(values: Sequence[bytes | None]) -> list[int]:
+    return [xxhash.xxh64_intdigest(value) for value in values if value is not None]
 
 
-def of_array(kernels: Kernels, family: str, array: pa.Array) -> list[int]:
+def of_array(kernels: Kernels, array: pa.Array) -> list[int]:
     """Hash an Arrow array as `hash_array` does."""
     valid, *buffers = array.buffers()
     slots = (array.offset, len(array), valid if array.null_count else None)
@@ -78,27 +53,27 @@ def of_array(kernels: Kernels, family: str, array: pa.Array) -> list[int]:
         arguments = (buffers[0], array.type.byte_width, *slots)
         shape = "fixed"
     out = np.empty(len(array), np.uint64)
-    kept = getattr(kernels, f"{family}_{shape}")(*arguments, out, *FAMILIES[family][1])
+    kept = getattr(kernels, f"xxh64_{shape}")(*arguments, out)
     return list(map(int, out[:kept]))
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_values_of_every_length(kernels: Kernels, family: str, length: int) -> None:
+def test_values_of_every_length(kernels: Kernels, length: int) -> None:
     noise = np.random.default_rng(length).bytes(41 * length)
     values = [noise[i * length : (i + 1) * length] for i in range(41)]
-    one = getattr(kernels, family)
-    assert [one(value, *FAMILIES[family][1]) for value in values] == expected(family, values)
-    assert hashed(kernels, family, "fixed", noise, length, 0, 41, None) == expected(family, values)
+    one = kernels.xxh64
+    assert [one(value) for value in values] == expected(values)
+    assert hashed(kernels, "fixed", noise, length, 0, 41, None) == expected(values)
     offsets = np.arange(42) * length
     for dtype, width in ((np.int32, 4), (np.int64, 8)):
         arguments = (noise, offsets.astype(dtype), width, 0, 41, None)
-        found = hashed(kernels, family, "variable", *arguments)
-        assert found == expected(family, values)
+        found = hashed(kernels, "variable", *arguments)
+        assert found == expected(values)
 
 
 @pytest.mark.parametrize("width", [0, 1, 4, 8, 12, 16, 40])
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 1023, 1024, 1025, 3000])
-def test_nulls_of_fixed_widths(kernels: Kernels, family: str, width: int, count: int) -> None:
+def test_nulls_of_fixed_widths(kernels: Kernels, width: int, count: int) -> None:
     """Runs of the kernel, and the bytes of the bitmap, begin and end anywhere."""
     rng = np.random.default_rng(count)
     noise = rng.bytes((count + 13) * width)
@@ -110,8 +85,8 @@ def test_nulls_of_fixed_widths(kernels: Kernels, family: str, width: int, count:
         ]
         arguments = (noise, width, first, count, bitmap)
         out = np.empty(count, np.uint64)
-        kept = getattr(kernels, f"{family}_fixed")(*arguments, out, *FAMILIES[family][1])
-        assert out[:kept].tolist() == expected(family, values)
+        kept = kernels.xxh64_fixed(*arguments, out)
+        assert out[:kept].tolist() == expected(values)
 
 
 ARRAYS = st.one_of(
@@ -130,17 +105,16 @@ LONG, SHORT = b"longer than twelve bytes", b"short"
 @example((pa.binary(4), [b"abcd", None, b"efgh"] * 9), 5, 19)
 def test_slices_of_any_array(
     kernels: Kernels,
-    family: str,
     typed: tuple[pa.DataType, list[bytes | None]],
     start: int,
     length: int,
 ) -> None:
     kind, values = typed
     array = pa.array(values, kind).slice(start, length)
-    assert of_array(kernels, family, array) == expected(family, array.to_pylist())
+    assert of_array(kernels, array) == expected(array.to_pylist())
 
 
-def test_views_into_several_buffers(kernels: Kernels, family: str) -> None:
+def test_views_into_several_buffers(kernels: Kernels) -> None:
     """Short strings stand in the view itself; null slots may hold anything."""
     buffers = (b"0123456789abcdefghij", b"", b"ABCDEFGHIJKLMNOPQRST")
     views = b"".join([
@@ -148,21 +122,21 @@ def test_views_into_several_buffers(kernels: Kernels, family: str) -> None:
         *(b"\xff" * 16, b"\x14\0\0\0" + b"0123" + b"\0\0\0\0\0\0\0\0"),
     ])  # fmt: skip
     values = [b"twelve bytes", b"HIJKLMNOPQRST", None, buffers[0]]
-    found = hashed(kernels, family, "views", views, buffers, 0, 4, bytes([0b1011]))
-    assert found == expected(family, values)
+    found = hashed(kernels, "views", views, buffers, 0, 4, bytes([0b1011]))
+    assert found == expected(values)
 
 
-def test_buffers_begin_at_any_address(kernels: Kernels, family: str) -> None:
+def test_buffers_begin_at_any_address(kernels: Kernels) -> None:
     noise = np.random.default_rng(3).integers(0, 256, 8 * 50 + 8, np.uint8)
     for shift in range(8):
         values = noise[shift : shift + 400]
         plain = [values[i * 8 : i * 8 + 8].tobytes() for i in range(50)]
         out = np.empty(8 * 50 + 8, np.uint8)[shift : shift + 400]
-        kernel = getattr(kernels, f"{family}_fixed")
-        assert kernel(values, 8, 0, 50, None, out, *FAMILIES[family][1]) == 50
-        assert np.frombuffer(out.tobytes(), np.uint64).tolist() == expected(family, plain)
+        kernel = kernels.xxh64_fixed
+        assert kernel(values, 8, 0, 50, None, out) == 50
+        assert np.frombuffer(out.tobytes(), np.uint64).tolist() == expected(plain)
 
 
-def test_long_values(kernels: Kernels, family: str) -> None:
+def test_long_values(kernels: Kernels) -> None:
     value = np.random.default_rng(5).bytes(300_001)
-    assert getattr(kernels, family)(value, *FAMILIES[family][1]) == expected(family, [value])[0]
+    assert kernels.xxh64(value) == expected([value])[0]

@@ -51,7 +51,6 @@ _NEEDS = (
     "pytest-xdist",
     "hypothesis",
     "duckdb",
-    "mmh3",
     "setuptools>=77.0.3",
     "xxhash",
 )

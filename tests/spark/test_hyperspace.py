@@ -186,6 +186,8 @@ def test_an_index_is_described_by_column(hs: Hyperspace, table: Path) -> None:
         assert (row.appendedFiles, row.deletedFiles) == (1, 1)
         assert (row.expectedNumItems, row.contract) == (60, "immutable")
         assert 54 <= row.globalNdv <= 66
+        filters = hs.spark.read.parquet(row.globalBFPath.rpartition("/")[0])
+        assert filters.select("fileName", "BFBinary").count() == FILES
 
 
 @pytest.mark.parametrize("mode", ["full", "incremental", "quick"])
@@ -202,10 +204,12 @@ def test_an_index_is_refreshed(hs: Hyperspace, table: Path, mode: Mode) -> None:
     assert metrics_of(df).num_files == 1
 
 
-def test_refreshing_is_full_by_default_as_in_hyperspace(hs: Hyperspace, table: Path) -> None:
+def test_refreshing_is_incremental_by_default_as_in_the_library(
+    hs: Hyperspace, table: Path
+) -> None:
     hs.create_index(hs.spark.read.parquet(str(table)), IDS)
     write(table / "new.parquet", range(3))
-    assert hs.refreshIndex("ids").action == "refresh full"
+    assert hs.refreshIndex("ids").action == "refresh incremental"
 
 
 def test_an_index_is_deleted_restored_and_vacuumed(hs: Hyperspace, table: Path) -> None:

@@ -470,6 +470,37 @@ def test_stores_are_asked_little(monkeypatch: pytest.MonkeyPatch) -> None:
     assert requests <= 2 + len(walk(BufferSource(indexed), extent).table)
 
 
+def test_no_byte_of_a_chunk_is_asked_for_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a chunk whose footer leaves it open whether it has a dictionary, and of exact filters."""
+    monkeypatch.setattr(dictionary, "has_other_encodings", lambda *_: False)
+    table = pa.table({"x": np.arange(60_000) % 20_000})
+    data = written(table, row_group_size=60_000, dictionary_pagesize_limit=1000)
+    footer = footer_of(data)
+    leaf, extent = footer.leaves[0], extent_of(footer, 0, 0)
+    assert extent is not None
+    assert dictionary_of(data) is None
+    for options in (FilterOptions(), FilterOptions(sizing="exact")):
+        source = FarSource(data)
+        near = build_filter(reader_of(data), footer, leaf, 0, options)
+        far = build_filter(LeafReader(source, footer, leaf), footer, leaf, 0, options)
+        assert near is not None
+        assert far is not None
+        assert far.data == near.data
+        assert source.traffic.bytes == extent.stop - extent.start
+        assert holds_all_values(
+            Sbbf.from_bytes(far.data), LeafReader(source, footer, leaf), leaf, 0
+        )
+        assert source.traffic.bytes == 2 * (extent.stop - extent.start)
+
+
+def test_a_footer_that_names_other_encodings_saves_reading_headers() -> None:
+    table = pa.table({"x": np.arange(60_000)})
+    data = written(table, row_group_size=60_000, dictionary_pagesize_limit=1000)
+    source, footer = FarSource(data), footer_of(data)
+    assert LeafReader(source, footer, footer.leaves[0]).dictionary(0) is None
+    assert source.traffic.requests == 0
+
+
 def test_sizes_are_compared_with_the_footer_on_stores_too(monkeypatch: pytest.MonkeyPatch) -> None:
     data = written(
         pa.table({"x": [f"{i % 7:0200000}" for i in range(14)]}), compression="brotli",

@@ -36,6 +36,7 @@ _OPTIONS = {
     ": max_bytes is": ": --max-bytes is",
     "a higher fpp, a smaller max_bytes": "a higher --fpp, a smaller --max-bytes",
     "the option `replace`": "--replace",
+    "the placement `end`": "--placement end",
 }
 """The words of the library, and the command's."""
 

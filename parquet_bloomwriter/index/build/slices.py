@@ -1,4 +1,4 @@
-"""Write the slices of a column: `slices-<uuid>.bfslice`, see `format.slice_file`.
+"""Write the slices of a column: `_slices-<uuid>.bfslice`, see `format.slice_file`.
 
 The filters of a group are turned in tiles: some of the filters, some of the blocks of each. Memory
 is bounded by one tile of `_TILE_BYTES`, some megabytes of its slices, and what the parts say of
@@ -140,7 +140,7 @@ def write_slices(version_folder: str, column: str, plan: SlicePlan, *, stop: int
             is left of them.
     """
     folder = column_folder(version_folder, column)
-    path = os.path.join(folder, f"slices-{uuid.uuid4()}.bfslice")
+    path = os.path.join(folder, f"_slices-{uuid.uuid4()}.bfslice")
     with _OpenParts(plan.filters) as parts, storage_of(path).new_file(path) as new:
         base = os.path.dirname(version_folder)
         size, digest = _Writer(new.fd, plan, parts, base, stop).write()

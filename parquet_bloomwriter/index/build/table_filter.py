@@ -91,7 +91,7 @@ FROM_VALUES = "an index made from values, with enough expected items, has one"
 def merge_partials(
     filters: Iterable[IndexFile | Sbbf], fpp: float, *, version_folder: str, column: str
 ) -> Merged | str:
-    """Join filters in one, and write it as `global-<uuid>.bloom`.
+    """Join filters in one, and write it as `_global-<uuid>.bloom`.
 
     Files are read one after the other. An older filter of all values may be among them.
 

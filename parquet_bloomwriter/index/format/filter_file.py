@@ -1,6 +1,6 @@
 """The file with the filter of all values of a column.
 
-    global-<uuid>.bloom     | header | bitset | checksums |     see `block_checks`
+    _global-<uuid>.bloom    | header | bitset | checksums |     see `block_checks`
     partial-<uuid>.bloom    | header | bitset |                 of some files, until it is joined
 
 The header is the usual one, so the bytes of the file give those of the bitset, and a lookup does
@@ -166,7 +166,7 @@ def write_filter(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool)
         OSError: If the file cannot be written.
     """
     folder = column_folder(version_folder, column)
-    kind = "global" if is_kept else "partial"
+    kind = "_global" if is_kept else "partial"
     path = os.path.join(folder, f"{kind}-{uuid.uuid4()}.bloom")
     header, blocks = encode_header(bits.num_bytes), bits.blocks.data.cast("B")
     pieces: list[bytes | memoryview] = [header, blocks]

@@ -7,7 +7,7 @@ n filters instead of 32 n, in 8 requests instead of n. Parts stay the source of 
 
 Only filters of one size and one type can be turned together: they are a *group*.
 
-    slices-<uuid>.bfslice
+    _slices-<uuid>.bfslice
 
     | "BFSLICE1" | id, 16 bytes | 8 zeros |                        header, 32 bytes
     | page | page | ... |                                          matrix of group 0

@@ -3,12 +3,14 @@
     <home>/<name>/_log/<id>                 one JSON entry each, ids from 0
     <home>/<name>/v__=<N>/manifest.bfindex  the files that the version knows, one row each
     <home>/<name>/v__=<N>/column=<name>/part-<uuid>.bfindex    their filters
-    <home>/<name>/v__=<N>/column=<name>/global-<uuid>.bloom    the filter of all values
-    <home>/<name>/v__=<N>/column=<name>/slices-<uuid>.bfslice  filters of many files, turned
+    <home>/<name>/v__=<N>/column=<name>/_global-<uuid>.bloom   the filter of all values
+    <home>/<name>/v__=<N>/column=<name>/_slices-<uuid>.bfslice filters of many files, turned
 
 The manifest and the parts are Parquet, a global filter is header and bitset, slices are described
 in `format.slice_file`. All are written once. Their suffix is not `.parquet`, so that no pattern
-`**/*.parquet` takes an index for data. A version refers to parts of older versions as long as they
+`**/*.parquet` takes an index for data. Readers of datasets that are given the folder of a column
+read its parts only: they pass over names that begin with `_`. In versions of before, the names of
+the other two begin without. A version refers to parts of older versions as long as they
 hold filters of files that it knows. File ids are given once and never again: a file that was
 replaced has a new id.
 

@@ -1,4 +1,4 @@
-/* The values of an Arrow array, as the hash kernels take them; what holds of all of them.
+/* The values of an Arrow array, as the kernels of XXH64 take them; what holds of all of them.
  *
  * Null slots get no hash: hashes are written one behind the other. Slot i is valid if bit
  * `first_bit` + i of the bitmap `valid` is set, counted from the lowest bit of its first byte;
@@ -14,7 +14,6 @@ typedef struct {
   const uint8_t *valid; /* or NULL */
   int64_t first_bit;
   uint8_t *hashes;
-  uint32_t seed; /* of MurmurHash3 */
 } Slots;
 
 /* Values of one width, one behind the other. */
@@ -48,8 +47,5 @@ typedef struct {
 int64_t xxh64_fixed(const Fixed *array, const Slots *slots);
 int64_t xxh64_variable(const Variable *array, const Slots *slots);
 int64_t xxh64_views(const Views *array, const Slots *slots);
-int64_t murmur3_fixed(const Fixed *array, const Slots *slots);
-int64_t murmur3_variable(const Variable *array, const Slots *slots);
-int64_t murmur3_views(const Views *array, const Slots *slots);
 
 #endif

@@ -1,9 +1,7 @@
-/* The loops over arrays; included by each hash function, which defines before:
+/* The loops over arrays; included by xxh64.c, which defines before:
  *
- *     HASH(name)                              the name of a loop for this hash function
- *     hash_one(data, length, seed)            the hash of one value
- *     hash_run(values, width, count, seed, hashes)
- *                                             the hashes of values of one width
+ *     hash_one(data, length)                    the hash of one value
+ *     hash_run(values, width, count, hashes)    the hashes of values of one width
  */
 #include "arrays.h"
 #include "memory.h"
@@ -38,17 +36,16 @@ static int64_t keep_valid(const Slots *slots, int64_t first, int64_t size, const
   return kept;
 }
 
-int64_t HASH(fixed)(const Fixed *array, const Slots *slots) {
+int64_t xxh64_fixed(const Fixed *array, const Slots *slots) {
   uint64_t run[RUN];
   int64_t kept = 0;
   if (slots->valid == NULL) {
-    hash_run(array->values, array->width, slots->count, slots->seed, slots->hashes);
+    hash_run(array->values, array->width, slots->count, slots->hashes);
     return slots->count;
   }
   for (int64_t first = 0; first < slots->count; first += RUN) {
     int64_t size = slots->count - first < RUN ? slots->count - first : RUN;
-    hash_run(array->values + first * array->width, array->width, size, slots->seed,
-             (uint8_t *)run);
+    hash_run(array->values + first * array->width, array->width, size, (uint8_t *)run);
     kept = keep_valid(slots, first, size, run, kept);
   }
   return kept;
@@ -66,22 +63,21 @@ static PBW_INLINE int64_t variable_loop(const Variable *array, const Slots *slot
   for (int64_t i = 0; i < slots->count; i++) {
     uint64_t stop = offset_at(array, i + 1, is_wide);
     if (stop < start || stop > array->size) return -1 - i;
-    store64(slots->hashes + 8 * kept,
-            hash_one(array->values + start, (size_t)(stop - start), slots->seed));
+    store64(slots->hashes + 8 * kept, hash_one(array->values + start, (size_t)(stop - start)));
     kept += has_nulls ? is_valid(slots, i) : 1;
     start = stop;
   }
   return kept;
 }
 
-int64_t HASH(variable)(const Variable *array, const Slots *slots) {
+int64_t xxh64_variable(const Variable *array, const Slots *slots) {
   if (slots->count == 0) return 0;
   if (slots->valid != NULL) return variable_loop(array, slots, array->is_wide, 1);
   if (array->is_wide) return variable_loop(array, slots, 1, 0);
   return variable_loop(array, slots, 0, 0);
 }
 
-int64_t HASH(views)(const Views *array, const Slots *slots) {
+int64_t xxh64_views(const Views *array, const Slots *slots) {
   int64_t kept = 0;
   for (int64_t i = 0; i < slots->count; i++) {
     if (slots->valid != NULL && !is_valid(slots, i)) continue;
@@ -95,7 +91,7 @@ int64_t HASH(views)(const Views *array, const Slots *slots) {
       if (start > buffer->size || length > buffer->size - start) return -1 - i;
       value = buffer->start + start;
     }
-    store64(slots->hashes + 8 * kept, hash_one(value, length, slots->seed));
+    store64(slots->hashes + 8 * kept, hash_one(value, length));
     kept++;
   }
   return kept;

@@ -14,7 +14,6 @@
 #include <limits.h>
 
 #include "arrays.h"
-#include "murmur3.h"
 #include "pages.h"
 #include "probe.h"
 #include "sbbf.h"
@@ -109,40 +108,22 @@ static PyObject *py_xxh64(PyObject *self, PyObject *data) {
   return PyLong_FromUnsignedLongLong(h);
 }
 
-static PyObject *py_murmur3(PyObject *self, PyObject *const *args, Py_ssize_t num_args) {
-  Py_buffer view = {0};
-  int64_t seed;
-  uint64_t h = 0;
-  (void)self;
-  int is_good = has_arguments("murmur3", num_args, 2) &&
-                take_buffer(args[0], "data", 1, READ, &view) &&
-                take_number(args[1], "seed", 0, UINT32_MAX, &seed);
-  if (is_good) {
-    Py_BEGIN_ALLOW_THREADS
-    h = murmur3(view.buf, (size_t)view.len, (uint32_t)seed);
-    Py_END_ALLOW_THREADS
-  }
-  PyBuffer_Release(&view);
-  return is_good ? PyLong_FromUnsignedLongLong(h) : NULL;
-}
-
 /* ---------------------------------------------------------------- hashes of arrays */
 
 /* The arguments that all arrays have: `first` and `count` of the slots, the bitmap of valid slots or
- * None, the hashes to be written, and for MurmurHash3 the seed. */
+ * None, and the hashes to be written. */
 typedef struct {
-  int64_t first, count, seed;
+  int64_t first, count;
   Py_buffer valid, hashes;
   Slots slots;
 } ArrayArguments;
 
-static int take_slots(PyObject *const *args, int has_seed, ArrayArguments *given) {
+static int take_slots(PyObject *const *args, ArrayArguments *given) {
   const int64_t most = INT64_MAX / 64; /* slots; neither bytes nor bits of them overflow */
   if (!take_number(args[0], "first", 0, most, &given->first) ||
       !take_number(args[1], "count", 0, most, &given->count) ||
       !take_buffer(args[2], "valid", 1, READ | OPTIONAL, &given->valid) ||
-      !take_buffer(args[3], "hashes", 8, WRITE, &given->hashes) ||
-      (has_seed && !take_number(args[4], "seed", 0, UINT32_MAX, &given->seed)))
+      !take_buffer(args[3], "hashes", 8, WRITE, &given->hashes))
     return 0;
   if (given->valid.obj != NULL && (given->first + given->count + 7) / 8 > given->valid.len)
     return refuse("the bitmap of valid slots is too short");
@@ -151,7 +132,6 @@ static int take_slots(PyObject *const *args, int has_seed, ArrayArguments *given
   given->slots.valid = given->valid.obj != NULL ? given->valid.buf : NULL;
   given->slots.first_bit = given->first;
   given->slots.hashes = given->hashes.buf;
-  given->slots.seed = (uint32_t)given->seed;
   return 1;
 }
 
@@ -165,22 +145,22 @@ static int refuse_outside(int64_t kept) {
   return 0;
 }
 
-static PyObject *hash_fixed(const char *function, PyObject *const *args, Py_ssize_t num_args,
-                            int has_seed, int64_t (*loop)(const Fixed *, const Slots *)) {
+static PyObject *py_xxh64_fixed(PyObject *self, PyObject *const *args, Py_ssize_t num_args) {
   Py_buffer values = {0};
   ArrayArguments given = {0};
   int64_t width = 0, kept = 0;
-  int is_good = has_arguments(function, num_args, 6 + has_seed) &&
+  (void)self;
+  int is_good = has_arguments("xxh64_fixed", num_args, 6) &&
                 take_buffer(args[0], "values", 1, READ | OPTIONAL, &values) &&
                 take_number(args[1], "width", 0, INT32_MAX, &width) &&
-                take_slots(args + 2, has_seed, &given);
+                take_slots(args + 2, &given);
   if (is_good && width != 0 && given.first + given.count > values.len / width)
     is_good = refuse("the values are too short");
   if (is_good && given.count > 0) {
     const uint8_t *start = values.buf;
     const Fixed array = {width != 0 ? start + given.first * width : (const uint8_t *)"", width};
     Py_BEGIN_ALLOW_THREADS
-    kept = loop(&array, &given.slots);
+    kept = xxh64_fixed(&array, &given.slots);
     Py_END_ALLOW_THREADS
   }
   PyBuffer_Release(&values);
@@ -188,16 +168,16 @@ static PyObject *hash_fixed(const char *function, PyObject *const *args, Py_ssiz
   return number_or_null(is_good, kept);
 }
 
-static PyObject *hash_variable(const char *function, PyObject *const *args, Py_ssize_t num_args,
-                               int has_seed, int64_t (*loop)(const Variable *, const Slots *)) {
+static PyObject *py_xxh64_variable(PyObject *self, PyObject *const *args, Py_ssize_t num_args) {
   Py_buffer values = {0}, offsets = {0};
   ArrayArguments given = {0};
   int64_t width = 0, kept = 0;
-  int is_good = has_arguments(function, num_args, 7 + has_seed) &&
+  (void)self;
+  int is_good = has_arguments("xxh64_variable", num_args, 7) &&
                 take_buffer(args[0], "values", 1, READ | OPTIONAL, &values) &&
                 take_buffer(args[1], "offsets", 1, READ | OPTIONAL, &offsets) &&
                 take_number(args[2], "offset_width", 4, 8, &width) &&
-                take_slots(args + 3, has_seed, &given);
+                take_slots(args + 3, &given);
   if (is_good && width != 4 && width != 8) is_good = refuse("offsets have 4 or 8 bytes");
   if (is_good && given.count > 0 && given.first + given.count + 1 > offsets.len / width)
     is_good = refuse("the offsets are too short");
@@ -206,7 +186,7 @@ static PyObject *hash_variable(const char *function, PyObject *const *args, Py_s
     const uint8_t *first = offsets.buf;
     const Variable array = {start, (uint64_t)values.len, first + given.first * width, width == 8};
     Py_BEGIN_ALLOW_THREADS
-    kept = loop(&array, &given.slots);
+    kept = xxh64_variable(&array, &given.slots);
     Py_END_ALLOW_THREADS
     if (kept < 0) is_good = refuse_outside(kept);
   }
@@ -253,22 +233,22 @@ static void release_view_buffers(ViewBuffers *buffers) {
   PyMem_Free(buffers->spans);
 }
 
-static PyObject *hash_views(const char *function, PyObject *const *args, Py_ssize_t num_args,
-                            int has_seed, int64_t (*loop)(const Views *, const Slots *)) {
+static PyObject *py_xxh64_views(PyObject *self, PyObject *const *args, Py_ssize_t num_args) {
   Py_buffer views = {0};
   ViewBuffers buffers = {0};
   ArrayArguments given = {0};
   int64_t kept = 0;
-  int is_good = has_arguments(function, num_args, 6 + has_seed) &&
+  (void)self;
+  int is_good = has_arguments("xxh64_views", num_args, 6) &&
                 take_buffer(args[0], "views", 1, READ | OPTIONAL, &views) &&
-                take_view_buffers(args[1], &buffers) && take_slots(args + 2, has_seed, &given);
+                take_view_buffers(args[1], &buffers) && take_slots(args + 2, &given);
   if (is_good && given.first + given.count > views.len / 16)
     is_good = refuse("the views are too short");
   if (is_good && given.count > 0) {
     const uint8_t *first = views.buf;
     const Views array = {first + given.first * 16, buffers.spans, buffers.count};
     Py_BEGIN_ALLOW_THREADS
-    kept = loop(&array, &given.slots);
+    kept = xxh64_views(&array, &given.slots);
     Py_END_ALLOW_THREADS
     if (kept < 0) is_good = refuse_outside(kept);
   }
@@ -277,19 +257,6 @@ static PyObject *hash_views(const char *function, PyObject *const *args, Py_ssiz
   release_slots(&given);
   return number_or_null(is_good, kept);
 }
-
-#define HASH_KERNEL(name, shape, has_seed)                                                    \
-  static PyObject *py_##name##_##shape(PyObject *self, PyObject *const *args,                 \
-                                       Py_ssize_t num_args) {                                 \
-    (void)self;                                                                               \
-    return hash_##shape(#name "_" #shape, args, num_args, has_seed, name##_##shape);          \
-  }
-HASH_KERNEL(xxh64, fixed, 0)
-HASH_KERNEL(xxh64, variable, 0)
-HASH_KERNEL(xxh64, views, 0)
-HASH_KERNEL(murmur3, fixed, 1)
-HASH_KERNEL(murmur3, variable, 1)
-HASH_KERNEL(murmur3, views, 1)
 
 /* ---------------------------------------------------------------- filters */
 
@@ -642,13 +609,9 @@ static PyObject *py_choose_variant(PyObject *self, PyObject *name) {
 
 static PyMethodDef methods[] = {
     {"xxh64", py_xxh64, METH_O, NULL},
-    FAST(murmur3),
     FAST(xxh64_fixed),
     FAST(xxh64_variable),
     FAST(xxh64_views),
-    FAST(murmur3_fixed),
-    FAST(murmur3_variable),
-    FAST(murmur3_views),
     FAST(insert),
     FAST(check),
     FAST(fold),

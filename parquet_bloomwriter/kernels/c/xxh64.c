@@ -44,10 +44,9 @@ static PBW_INLINE uint64_t avalanche(uint64_t h) {
   return h ^ (h >> 32);
 }
 
-static PBW_INLINE uint64_t hash_one(const uint8_t *data, size_t length, uint32_t seed) {
+static PBW_INLINE uint64_t hash_one(const uint8_t *data, size_t length) {
   size_t left = length;
   uint64_t h = PRIME_5;
-  (void)seed;
   if (left >= 32) {
     uint64_t v1 = PRIME_1 + PRIME_2, v2 = PRIME_2, v3 = 0, v4 = 0 - PRIME_1;
     for (; left >= 32; left -= 32, data += 32) {
@@ -70,7 +69,7 @@ static PBW_INLINE uint64_t hash_one(const uint8_t *data, size_t length, uint32_t
   return avalanche(h);
 }
 
-uint64_t xxh64(const uint8_t *data, size_t length) { return hash_one(data, length, 0); }
+uint64_t xxh64(const uint8_t *data, size_t length) { return hash_one(data, length); }
 
 #define VARIANT(name) name##_baseline
 #define TARGET
@@ -129,12 +128,10 @@ static void half_words(const uint8_t *values, int64_t count, uint8_t *hashes) {
 
 static PBW_INLINE void each(const uint8_t *values, size_t width, int64_t count, uint8_t *hashes) {
   for (int64_t i = 0; i < count; i++)
-    store64(hashes + 8 * i, hash_one(values + (size_t)i * width, width, 0));
+    store64(hashes + 8 * i, hash_one(values + (size_t)i * width, width));
 }
 
-static void hash_run(const uint8_t *values, int64_t width, int64_t count, uint32_t seed,
-                     uint8_t *hashes) {
-  (void)seed;
+static void hash_run(const uint8_t *values, int64_t width, int64_t count, uint8_t *hashes) {
   switch (width) {
     case 4: half_words(values, count, hashes); break;
     case 8: words(values, count, hashes); break;
@@ -144,5 +141,4 @@ static void hash_run(const uint8_t *values, int64_t width, int64_t count, uint32
   }
 }
 
-#define HASH(name) xxh64_##name
 #include "hash_loops.h"

@@ -5,12 +5,6 @@ See `parquet_bloomwriter.kernels` for the rules, and `layout` for the arrays.
 
 import os
 
-from parquet_bloomwriter.kernels.reference.murmur3 import (
-    murmur3,
-    murmur3_fixed,
-    murmur3_variable,
-    murmur3_views,
-)
 from parquet_bloomwriter.kernels.reference.pages import walk_pages
 from parquet_bloomwriter.kernels.reference.sbbf import (
     check,
@@ -41,10 +35,6 @@ __all__ = [
     "count_bits",
     "fold",
     "insert",
-    "murmur3",
-    "murmur3_fixed",
-    "murmur3_variable",
-    "murmur3_views",
     "probe_groups",
     "probe_usual",
     "read_pieces",

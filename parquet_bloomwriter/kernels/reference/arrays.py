@@ -1,4 +1,4 @@
-"""Hashes of the valid slots of Arrow arrays: what XXH64 and MurmurHash3 have in common.
+"""Hashes of the valid slots of Arrow arrays of each shape.
 
 Values of one length are hashed together, as the rows of a matrix of bytes.
 """

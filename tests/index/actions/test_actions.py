@@ -121,8 +121,8 @@ def test_create(table: Path) -> None:
     assert [name for name in tree(table) if "part-" not in name] == [
         "_log/0",
         "_log/1",
-        "v__=0/column=email/global-*.bloom",
-        "v__=0/column=id/global-*.bloom",
+        "v__=0/column=email/_global-*.bloom",
+        "v__=0/column=id/_global-*.bloom",
         "v__=0/manifest.bfindex",
     ]
     assert check_answers(table, range(0, 240, 7)) <= 2
@@ -623,7 +623,7 @@ def test_what_an_engine_leaves_lying_about_is_removed(table: Path) -> None:
     assert {Path(name).name for name in tree(table) if name.startswith("v__")} == {
         "manifest.bfindex",
         "part-*.bfindex",
-        "global-*.bloom",
+        "_global-*.bloom",
     }
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter import index
+from parquet_bloomwriter import Sbbf, index
 from parquet_bloomwriter.errors import IndexBusy
 from parquet_bloomwriter.index.actions import commit, optimize
 from parquet_bloomwriter.index.build.slices import plan_slices
@@ -23,7 +25,6 @@ from parquet_bloomwriter.index.query import snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from parquet_bloomwriter.index.log.entry import Entry
 
@@ -102,6 +103,21 @@ def check_answers(table: Path, *, at_most: int = 1) -> None:
         for path, kept in zip(last, found, strict=True):
             assert path in kept
             assert len(kept) <= at_most
+
+
+def test_the_folder_of_a_column_is_a_dataset_of_its_filters(table: Path) -> None:
+    """As the proposal has it: `fileName` and `BFBinary`; all other files there are hidden."""
+    report = index.create(table, ["id"], name="ids")
+    column = report.columns[0]
+    assert column.global_path is not None
+    folder = Path(column.global_path).parent
+    assert [one.suffix for one in slices(table)] == [".bfslice"]
+    stored = pq.read_table(folder, columns=["fileName", "BFBinary"])
+    found = duckdb.read_parquet(f"{folder}/[!_]*")
+    assert len(found.fetchall()) == len(stored)
+    assert sorted(stored["fileName"].to_pylist()) == sorted(one.name for one in table.glob("*.p*"))
+    for file, bits in zip(*(stored[name].to_pylist() for name in stored.column_names), strict=True):
+        assert Sbbf.from_bytes(bits).check(_last_id(table / file), "INT64")
 
 
 def _last_id(path: Path) -> int:

@@ -146,7 +146,7 @@ def test_partials_make_the_filter_of_all_values(
     assert bits.exact_fpp() == found.fpp <= fpp
     assert bits.fold(2).exact_fpp() > fpp
     assert abs(found.ndv - 9000) < 200
-    assert found.file.path.startswith("v__=0/column=x/global-")
+    assert found.file.path.startswith("v__=0/column=x/_global-")
 
 
 def test_partials_that_are_too_small_stay_as_large_as_they_are(version: Path) -> None:
@@ -167,7 +167,7 @@ def test_no_values_make_no_filter(version: Path) -> None:
     found = merge_partials(paths, 0.01, version_folder=str(version), column="x")
     assert found == "the column has no values"
     assert merge_partials([], 0.01, version_folder=str(version), column="x") == found
-    assert list(version.rglob("global-*")) == []
+    assert list(version.rglob("_global-*")) == []
 
 
 def test_a_useless_filter_is_none(version: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_useless_filter_is_none(version: Path) -> None:
     found = merge_partials(paths, 0.01, version_folder=str(version), column="x")
     assert isinstance(found, str)
     assert found.startswith("made of the files' own filters, it would let ")
-    assert list(version.rglob("global-*")) == []
+    assert list(version.rglob("_global-*")) == []
 
 
 @pytest.mark.parametrize("old_blocks", [1 << 8, 1 << 12, 1 << 14])

@@ -208,7 +208,7 @@ def test_nothing_is_left_of_slices_that_cannot_be_written(
         name
         for _, _, names in os.walk(index.folder)
         for name in names
-        if name.startswith("slices-")
+        if name.startswith("_slices-")
     ]
 
 
