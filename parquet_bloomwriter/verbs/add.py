@@ -185,11 +185,10 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         )
         candidates = work.find_candidates(replace=replace)
         drops = list(candidates.to_drop.values())
-        asked = placement or session.place.placement
         draft = make_draft(
             layout,
             sorted(candidates.to_build),
-            asked,
+            placement or session.place.placement,
             drops=drops,
             insists=placement is not None,
         )
