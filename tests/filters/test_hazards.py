@@ -1,0 +1,83 @@
+"""Engines that lose rows by right filters: which versions, which columns, and who says so."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from parquet_bloomwriter import AddReport, advise, bloomify
+from parquet_bloomwriter.filters.hazards import HAZARDS, Reading, Seen, Shape, adjacent_columns
+from tests.readers.releases.page import PAGE, rewritten
+from tests.verbs.files import written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TABLE = pa.table({"id": range(0, 900, 3), "blob": [b"\xff%d" % i for i in range(300)]})
+DUCKDB = "DuckDB 1.5.0 to 1.5.6 loses rows of BLOB columns that have filters"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "inside", "outside"),
+    [
+        ("1.5.0", "1.5.6", ("1.5.0", "1.5.6", "1.5.10.dev1"[:5]), ("1.4.5", "1.5.7", "2.0.0")),
+        ("26.1", "26.3", ("26.1.2.1", "26.3.9.1"), ("25.8.2.1", "26.4", "26.10.1")),
+        ("", "54", ("37.1.0", "54.1.0"), ("55.0.0", "100.0")),
+        ("38", "", ("38.0.1", "99"), ("37.1.0",)),
+    ],
+)
+def test_versions(first: str, last: str, inside: tuple[str, ...], outside: tuple[str, ...]) -> None:
+    hazard = dataclasses.replace(HAZARDS[0], first=first, last=last)
+    assert all(map(hazard.concerns, inside))
+    assert not any(map(hazard.concerns, outside))
+
+
+def notes(report: AddReport) -> dict[str, tuple[str, ...]]:
+    return {column.name: column.notes for column in report.columns}
+
+
+def test_reports_mention_what_the_file_alone_decides() -> None:
+    data = written(TABLE, row_group_size=100)
+    assert notes(bloomify(data, ["id", "blob"])) == {"id": (), "blob": (DUCKDB,)}
+    (profile,) = [one for one in advise(data).columns if one.name == "blob"]
+    assert DUCKDB in profile.notes
+    assert "blob: " + DUCKDB in str(bloomify(data, ["blob"]).summary())
+
+
+def test_reports_mention_filters_that_lie_next_to_each_other() -> None:
+    data = written(TABLE, row_group_size=100)
+    for placement, columns, has_note in (
+        ("column-chunk", ["id", "blob"], False),
+        ("row-group", ["id"], False),
+        ("row-group", ["id", "blob"], True),
+        ("end", ["id"], True),
+    ):
+        found = notes(bloomify(data, columns, placement=placement))["id"]  # type: ignore[arg-type]
+        assert any("next to each other" in note for note in found) is has_note, placement
+
+
+def test_reports_mention_exact_sizes() -> None:
+    data = written(TABLE)
+    (note,) = notes(bloomify(data, ["id"], sizing="exact"))["id"]
+    assert note.startswith("Impala loses rows of ")
+    (small,) = notes(bloomify(data, ["id"], sizing="exact", ndv=1)).values()
+    assert "Impala" not in str(small)
+
+
+def test_adjacent_filters() -> None:
+    assert adjacent_columns([(0, 10, 5), (1, 15, 5), (2, 21, 5)]) == {0, 1}
+    assert adjacent_columns([(0, 10, 5), (0, 15, 5)]) == {0}
+    assert adjacent_columns([(0, 10, 5)]) == frozenset()
+
+
+def test_each_hazard_is_of_something_and_is_documented(tmp_path: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert rewritten(page) == page, "python -m tests.readers.releases --write, or by hand"
+    for hazard in HAZARDS:
+        assert hazard.first or hazard.last or hazard.seen is Seen.DOCUMENTED
+        assert isinstance(hazard.shape, Shape)
+        assert isinstance(hazard.reading, Reading)
+        assert str(hazard)
