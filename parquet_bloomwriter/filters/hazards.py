@@ -1,9 +1,9 @@
 """What is known of engines that lose rows of files whose filters are right.
 
-The filters follow the specification, and the engines are at fault; but the user loses rows. `HAZARDS`
-is the only list of such faults. Notes of reports, `check_engine`, the table of docs/compatibility.md
-and `make test-engines` are made of it. `make test-engines` asks old and new releases, and fails if a
-release loses rows for which no hazard is listed here.
+The filters follow the specification, and the engines are at fault; but the user loses rows.
+`HAZARDS` is the only list of such faults. Notes of reports, `check_engine`, the table of
+docs/compatibility.md and `make test-engines` are made of it. `make test-engines` asks old and new
+releases, and fails if a release loses rows for which no hazard is listed here.
 
 A hazard that depends on the schema by which a reader reads is no property of a file: reports do not
 mention it.

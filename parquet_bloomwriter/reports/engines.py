@@ -1,4 +1,4 @@
-"""The report of `check_engine`: the engines that used the filters of a file, and lost rows by them."""
+"""The report of `check_engine`: the engines that used the filters, and those that lost rows."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def text_literal(text: str) -> str:
 
 
 def sql_condition(question: Question, column: str, literals: Literals, rows: str) -> str:
-    """Return the condition in SQL; `rows` is a query whose `{}` stands for the literals of a join."""
+    """Return the condition in SQL; in `rows`, a query, `{}` stands for the literals of a join."""
     spelled = ", ".join(sql_literal(coded, literals) for coded in question["values"])
     if question["form"] == "=":
         return f"{column} = {spelled}"

@@ -99,7 +99,7 @@ class Question:
     """Precision of the column, if it holds decimals."""
 
     schema_of: str | None = None
-    """Path of a file whose schema the engine gives to the file it reads; None for the file's own."""
+    """Path of a file whose schema the engine reads by; None for the file's own schema."""
 
     def document(self) -> dict[str, object]:
         """Return the question as `engine_program` reads it."""

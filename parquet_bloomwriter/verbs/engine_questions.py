@@ -34,7 +34,7 @@ _TYPES = (
     PhysicalType.FIXED_LEN_BYTE_ARRAY,
 )
 _VALUES = 512
-"""Values of a row group near which an absent one is looked for, and of which present ones are taken."""
+"""Values of a row group near which an absent one is looked for, or from which some are taken."""
 
 _MOST_TRIED = 10_000
 """Values that are tried until one is found that only filters exclude."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -13,17 +12,16 @@ from parquet_bloomwriter.filters.hazards import HAZARDS, Reading, Seen, Shape, a
 from tests.readers.releases.page import PAGE, rewritten
 from tests.verbs.files import written
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-TABLE = pa.table({"id": range(0, 900, 3), "blob": [b"\xff%d" % i for i in range(300)]})
+TABLE = pa.table(
+    {"id": [i * 7 % 901 for i in range(300)], "blob": [b"\xff%d" % i for i in range(300)]}
+)
 DUCKDB = "DuckDB 1.5.0 to 1.5.6 loses rows of BLOB columns that have filters"
 
 
 @pytest.mark.parametrize(
     ("first", "last", "inside", "outside"),
     [
-        ("1.5.0", "1.5.6", ("1.5.0", "1.5.6", "1.5.10.dev1"[:5]), ("1.4.5", "1.5.7", "2.0.0")),
+        ("1.5.0", "1.5.6", ("1.5.0", "1.5.6", "1.5.3"), ("1.4.5", "1.5.7", "2.0.0")),
         ("26.1", "26.3", ("26.1.2.1", "26.3.9.1"), ("25.8.2.1", "26.4", "26.10.1")),
         ("", "54", ("37.1.0", "54.1.0"), ("55.0.0", "100.0")),
         ("38", "", ("38.0.1", "99"), ("37.1.0",)),
@@ -44,7 +42,6 @@ def test_reports_mention_what_the_file_alone_decides() -> None:
     assert notes(bloomify(data, ["id", "blob"])) == {"id": (), "blob": (DUCKDB,)}
     (profile,) = [one for one in advise(data).columns if one.name == "blob"]
     assert DUCKDB in profile.notes
-    assert "blob: " + DUCKDB in str(bloomify(data, ["blob"]).summary())
 
 
 def test_reports_mention_filters_that_lie_next_to_each_other() -> None:
@@ -60,11 +57,10 @@ def test_reports_mention_filters_that_lie_next_to_each_other() -> None:
 
 
 def test_reports_mention_exact_sizes() -> None:
-    data = written(TABLE)
+    data = written(TABLE, row_group_size=300)
     (note,) = notes(bloomify(data, ["id"], sizing="exact"))["id"]
     assert note.startswith("Impala loses rows of ")
-    (small,) = notes(bloomify(data, ["id"], sizing="exact", ndv=1)).values()
-    assert "Impala" not in str(small)
+    assert notes(bloomify(data, ["id"], sizing="exact", max_bytes=256))["id"] == ()
 
 
 def test_adjacent_filters() -> None:
@@ -73,7 +69,7 @@ def test_adjacent_filters() -> None:
     assert adjacent_columns([(0, 10, 5)]) == frozenset()
 
 
-def test_each_hazard_is_of_something_and_is_documented(tmp_path: Path) -> None:
+def test_each_hazard_is_of_something_and_is_documented() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert rewritten(page) == page, "python -m tests.readers.releases --write, or by hand"
     for hazard in HAZARDS:

@@ -49,7 +49,7 @@ _asked_options = all_of(
         "-c",
         "--column",
         metavar="NAME",
-        help="Ask for values of this column only. [default: for an absent value of the first column "
+        help="Ask for values of this column only. [default: for an absent value of the first one "
         "of integers, text or bytes that will do, and for present values of all]",
     ),
     _asked(

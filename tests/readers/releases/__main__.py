@@ -1,9 +1,10 @@
 """Ask old and new releases of engines: `make test-engines`, `python -m tests.readers.releases`.
 
 Each release has an environment of its own below build/engines, made once. All releases are asked
-the same questions about the same files, without filters and with filters in each placement. Where an
-answer changes, a hazard of `filters/hazards.py` must say so; otherwise the run fails. With --write,
-the section of docs/compatibility.md on engines that lose rows is written anew.
+the same questions about the same files, without filters and with filters in each placement. Where
+an answer changes, a hazard of `filters/hazards.py` must say so; otherwise the run fails. With
+--write, the section of docs/compatibility.md on engines that lose rows is written anew; rows of
+releases that were not asked stay.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ RELEASES = {
         )
     ),
     "clickhouse": (
-        *("chdb==3.6.0", "chdb==3.7.2", "chdb-core==26.1.0", "chdb-core==26.3.0"),
-        *("chdb-core==26.5.0", "chdb-core==26.7.3", "chdb-core==26.9.0"),
+        "chdb==3.7.2",
+        *(f"chdb-core=={v}" for v in ("26.1.0", "26.3.0", "26.5.0", "26.7.3", "26.9.0")),
     ),
     "polars": tuple(f"polars=={v}" for v in ("1.0.0", "1.44.2", "2.1.0")),
 }
-"""Packages by the engine they have. chdb 3.6.0 is ClickHouse 25.5, and 3.7.2 is ClickHouse 25.8."""
+"""Packages by the engine they have; chdb 3.7.2 is ClickHouse 25.8."""
 
 _NEEDS = {"datafusion": ("pyarrow",)}
 
@@ -52,10 +53,8 @@ def main() -> int:
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="bloomify-releases-") as folder:
         asked = list(asked_of(options.types, LAYOUTS, Path(folder)))
-        for engine in options.engines:
-            for package in RELEASES[engine]:
-                if options.only in package:
-                    outcomes.append(_tried(engine, package, asked))
+        chosen = [(engine, one) for engine in options.engines for one in RELEASES[engine]]
+        outcomes += [_tried(*pair, asked) for pair in chosen if options.only in pair[1]]
     _say(table_of(outcomes))
     if options.write:
         PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), outcomes), encoding="utf-8")

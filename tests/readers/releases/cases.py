@@ -82,7 +82,7 @@ def asked_of(names: Iterable[str], layouts: Iterable[str], folder: Path) -> Iter
     for name in names:
         for layout in layouts:
             home = folder / f"{name}-{layout}".translate(str.maketrans(" (),", "____"))
-            home.mkdir()
+            home.mkdir(parents=True)
             yield from _File(CASES[name], layout, home).asked()
     yield from _neighbours(folder)
 

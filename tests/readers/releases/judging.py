@@ -63,9 +63,7 @@ def judge(
     return compare(engine, package, asked, replies)
 
 
-def compare(
-    engine: str, package: str, asked: Sequence[Asked], answers: Iterable[Reply]
-) -> Outcome:
+def compare(engine: str, package: str, asked: Sequence[Asked], answers: Iterable[Reply]) -> Outcome:
     """Compare the answers of a release, in the order of the questions."""
     replies = iter(answers)
     num_compared = num_unread = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.filters.hazards import HAZARDS, Reading
-from tests.readers.releases.cases import PLACEMENTS
+from tests.readers.releases.cases import PLACEMENTS, TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,20 +27,20 @@ _NAMES = {
 _TEXT = """\
 ## Engines that lose rows
 
-Some engines lose rows of files whose filters are right. `parquet_bloomwriter/filters/hazards.py` lists
-what is known, and this table is made of it. `bloomify` and `advise` mention the rows that depend on the
-file alone, and `bloomify check-engine FILE` asks an engine for values that are there. "By a schema of
-wider types" means that a table declares a wider type than the file has, as when a column of INT32 is
-read as BIGINT; "by a schema without nulls", that it declares a nullable column as not nullable.
+Some engines lose rows of files whose filters are right. This table is made of
+`parquet_bloomwriter/filters/hazards.py`, which lists what is known. `bloomify` and `advise` mention
+what depends on the file alone. [`bloomify check-engine FILE`](how-to/engines.md) asks an engine for
+values that are there. An engine reads by a schema of wider types if a table declares a column of
+INT32 as BIGINT, and by a schema without nulls if it declares a nullable column as not nullable.
 
 {hazards}
 
-`make test-engines` asks releases of engines about {types} types of values, with and without nulls, read
-by the schema of the file, by a schema without nulls, and by a schema of wider types, for values that
-are there and values that are not, by `=`, `IN` and a subquery. Each answer about a file with filters
-is compared with the answer about the file without. The columns of the placements count the answers
-that are different; behind `+` are those that depend on the declared schema. The run fails if an answer
-differs for which no hazard is listed.
+`make test-engines` asks old and new releases about {types} types of values, optional and required,
+read by the file's schema, by a schema without nulls and by a schema of wider types. It asks by `=`,
+by `IN` and by a subquery, for values that are there and values that are not. Each answer about a
+file with filters is compared with the answer about the same file without filters. The columns of
+the placements count the answers that differ; behind `+` are those about a file that was read by a
+declared schema. The run fails if an answer differs for a reason that is not in the table above.
 
 {releases}
 
@@ -48,7 +48,16 @@ differs for which no hazard is listed.
 """
 
 _ADVICE = """\
-**Which placement?** TODO
+Which placement to choose: `column-chunk`, the default, is the one that no tried release gets wrong
+by itself. What goes wrong with it goes wrong with all three, because it depends on the type of the
+column or on the declared schema.
+
+- Files that ClickHouse 26.1 to 26.3 reads: `column-chunk`. With `row-group` and `end`, these
+  versions lose rows where filters are small, a few KiB each.
+- Files that others read while they are rewritten, and files in which another program has built
+  an index that is found by an absolute offset: `end`, which moves no byte.
+- Files on stores: `end`, the default there, unless ClickHouse 26.1 to 26.3 reads them.
+- No engine needs `row-group`.
 """
 
 
@@ -72,10 +81,16 @@ def _short(address: str) -> str:
     return f"{owner}#{number.rsplit('/', 1)[-1]}"
 
 
-def table_of(outcomes: Iterable[Outcome]) -> str:
-    """Return the table of releases, with the differences by placement."""
+def table_of(outcomes: Iterable[Outcome], old: Iterable[tuple[str, ...]] = ()) -> str:
+    """Return the table of releases, with the differences by placement; old rows stay."""
     headings = ("release", "answers compared", *PLACEMENTS, "not in the table above")
-    return _table(headings, [_row(one) for one in outcomes])
+    rows = {row[0]: row for row in (*old, *map(_row, outcomes))}
+    return _table(headings, sorted(rows.values(), key=_place))
+
+
+def _place(row: tuple[str, ...]) -> tuple[object, ...]:
+    engine, version = row[0].split()
+    return [*_NAMES.values()].index(engine), *map(int, re.findall(r"\d+", version))
 
 
 def _row(outcome: Outcome) -> tuple[str, ...]:
@@ -88,17 +103,17 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
     return release, f"{outcome.num_compared:,}", *cells, f"{len(outcome.unknown):,}"
 
 
-def rewritten(old: str, outcomes: Sequence[Outcome] | None = None) -> str:
+def rewritten(old: str, outcomes: Sequence[Outcome] = ()) -> str:
     """Return the page with the section written anew.
 
     Args:
         old: The page.
-        outcomes: The outcome of each release; None keeps the table of releases.
+        outcomes: The outcome of each release that was asked.
     """
-    from tests.readers.releases.cases import TYPES
-
-    kept = _RELEASES.search(old)
-    releases = table_of(outcomes) if outcomes is not None else kept[0] if kept else ""
+    found = _RELEASES.search(old)
+    lines = found[0].splitlines()[2:] if found else []
+    rows = [tuple(line.strip("| ").split(" | ")) for line in lines]
+    releases = table_of(outcomes, rows)
     section = _TEXT.format(
         hazards=hazards_table(), types=len(TYPES), releases=releases, advice=_ADVICE.strip()
     )

@@ -33,7 +33,7 @@ _WIDTH = 100
 
 
 def page_of(found: Matrix, old: str) -> str:
-    """The whole page; the section that `tests.readers.releases` writes is taken from the old one."""
+    """The whole page, with the section of the old one that `tests.readers.releases` writes."""
     parts = (
         HEAD,
         _versions(),
