@@ -280,5 +280,6 @@ def adjacent_columns(filters: Iterable[tuple[int, int, int]]) -> frozenset[int]:
     """
     known = list(filters)
     starts = {offset: column for column, offset, _ in known}
-    pairs = ((column, starts.get(offset + length)) for column, offset, length in known)
-    return frozenset(one for pair in pairs if pair[1] is not None for one in pair)
+    ends = {offset + length: column for column, offset, length in known}
+    meeting = starts.keys() & ends.keys()
+    return frozenset(column for at in meeting for column in (starts[at], ends[at]))

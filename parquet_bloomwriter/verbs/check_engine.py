@@ -26,6 +26,7 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -188,10 +189,7 @@ def _askings(
     if not (names or command):
         _raise_nothing_to_ask(missing, python)
     found: dict[str, Asking] = {
-        name: lambda questions, name=name: ask(
-            ENGINES[name], questions, timeout_s=timeout_s, python=python
-        )
-        for name in names
+        name: partial(ask, ENGINES[name], timeout_s=timeout_s, python=python) for name in names
     }
     if command is not None:
         if "{file}" not in command:
@@ -200,8 +198,7 @@ def _askings(
                 remedy='Write {file}, {column} and {value} in it, as in: duckdb -c "SELECT count(*)'
                 " FROM '{file}' WHERE {column} = {value}\".",
             )
-        given = command
-        found[command] = lambda questions: ask_command(given, questions, timeout_s=timeout_s)
+        found[command] = partial(ask_command, command, timeout_s=timeout_s)
     return found, missing
 
 

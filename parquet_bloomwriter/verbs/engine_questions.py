@@ -149,7 +149,7 @@ def _absent_values(path: str, footer: Footer, leaf: Leaf) -> Iterator[int | str 
                     case str():
                         yield f"{value[:-1]}~{value[-1:]}"
                     case bytes() if value and not leaf.is_decimal:
-                        yield value[:-1] + bytes([value[-1] ^ 1])
+                        yield value[:-1] + bytes([value[-1] ^ 0x80])
                     case int():
                         yield from (value + 1, value - 1)
 

@@ -61,7 +61,7 @@ def main() -> int:
     seen = {hazard for outcome in outcomes for hazard in outcome.hazards}
     for hazard in HAZARDS:
         if hazard.seen is Seen.MEASURED and hazard not in seen:
-            _say(f"not seen in this run: {hazard.note}")
+            _say(f"not seen in this run: {hazard}")
     return int(any(outcome.unknown for outcome in outcomes))
 
 
@@ -102,7 +102,9 @@ def _environment(engine: str, package: str) -> str:
     if not stamp.exists():
         _say(f"setting up {folder.relative_to(ROOT)} (once)")
         uv = (sys.executable, "-m", "uv")
-        subprocess.run([*uv, "venv", "-q", "--python", sys.executable, str(folder)], check=True)
+        subprocess.run(
+            [*uv, "venv", "-q", "--clear", "--python", sys.executable, str(folder)], check=True
+        )
         needs = (package, *_NEEDS.get(engine, ()))
         subprocess.run([*uv, "pip", "install", "-q", "--python", python, *needs], check=True)
         stamp.touch()

@@ -231,6 +231,7 @@ def _default(value: Any) -> Any:  # noqa: ANN401
 def _wider(case: Case) -> Iterator[pa.DataType]:
     """Yield the types that a file of this type is read as."""
     kind = case.arrow
+    some: Iterator[pa.DataType]
     if pa.types.is_integer(kind):
         some = (one for one in _INTEGERS if one.bit_width > kind.bit_width)
     elif pa.types.is_decimal(kind):
