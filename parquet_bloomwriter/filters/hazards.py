@@ -48,8 +48,8 @@ class Seen(Enum):
     MEASURED = "measured"
     """`make test-engines` finds it."""
 
-    DOCUMENTED = "documented"
-    """The thread says so; the engine could not be asked here."""
+    DOCUMENTED = "reported"
+    """A thread or an earlier measurement says so; `make test-engines` does not find it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from parquet_bloomwriter import (
     EngineCheck,
     EngineReport,
     InspectReport,
+    LostRows,
     Use,
     advise,
     bloomify,
