@@ -9,6 +9,7 @@ PYTEST_ARGS ?= -q -n $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN)))) --dis
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
 SPARKS_ARGS ?=
+ENGINES_ARGS ?=
 MUTANTS_ARGS ?=
 SANITIZE_ARGS ?=
 
@@ -23,7 +24,7 @@ OLDEST := .venv-oldest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo demo-delta demo-iceberg demo-spark test test-shares test-oldest test-quick test-sparks lint sanitize bench torture mutants coverage browser strace xfs aarch64 java
+.PHONY: help docs demo demo-delta demo-iceberg demo-spark test test-shares test-oldest test-quick test-sparks test-engines lint sanitize bench torture mutants coverage browser strace xfs aarch64 java
 
 # What needs few libraries, and no filters written by pyarrow, which its older versions do not write.
 QUICK_TESTS := tests/hashing tests/replace tests/kernels/test_hashes.py tests/kernels/test_sbbf.py \
@@ -60,6 +61,9 @@ help:
 	@echo "make test-sparks"
 	@echo "             run the Spark part's tests on Spark 3.5, 4.0, 4.1, 4.2 and 4.3 (2.5 GB, an hour);"
 	@echo "             SPARKS_ARGS=\"--lines 3.5,4.0 --queries 2000\" for some, and for random queries"
+	@echo "make test-engines"
+	@echo "             ask old and new releases of engines about files with filters (3 GB, half an hour);"
+	@echo "             ENGINES_ARGS=\"--engines duckdb --only ==1.5 --write\" for some, and for the page"
 	@echo "make docs    build the documentation site into build/site, and check its links"
 	@echo "make lint    check style, types and the direction of imports, and compile the Java sources"
 	@echo "make sanitize"
@@ -100,6 +104,9 @@ test-quick: # in the environment of PYTHON, for which see .github/workflows/chec
 
 test-sparks: java $(STAMP)
 	@$(BIN)/python -m tests.spark.lines $(SPARKS_ARGS)
+
+test-engines: $(STAMP)
+	@$(BIN)/python -m tests.readers.releases $(ENGINES_ARGS)
 
 lint: $(STAMP)
 	@$(BIN)/ruff format --check --quiet --diff .

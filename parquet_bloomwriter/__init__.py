@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
     from parquet_bloomwriter.reports.advice import AdviseReport
-    from parquet_bloomwriter.reports.engines import EngineCheck, EngineReport, Use
+    from parquet_bloomwriter.reports.engines import EngineCheck, EngineReport, LostRows, Use
     from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts, InspectReport
     from parquet_bloomwriter.reports.rewriting import (
         AddReport,
@@ -98,6 +98,7 @@ __all__ = [
     "FilterFacts",
     "InspectReport",
     "InvalidArgument",
+    "LostRows",
     "MalformedFile",
     "MalformedFilter",
     "NotParquet",
@@ -146,7 +147,7 @@ _HOMES = {
     **dict.fromkeys(("advise", "merge_advice"), "verbs.advise"),
     "AdviseReport": "reports.advice",
     "check_engine": "verbs.check_engine",
-    **dict.fromkeys(("EngineCheck", "EngineReport", "Use"), "reports.engines"),
+    **dict.fromkeys(("EngineCheck", "EngineReport", "LostRows", "Use"), "reports.engines"),
     "BloomFile": "verbs.bloom_file",
     "inspect": "verbs.inspect",
     **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "reports.inspection"),

@@ -101,6 +101,15 @@ def corpus_dir() -> Path:
 
 
 @pytest.fixture
+def old_duckdb(tmp_path: Path) -> Path:
+    """Write a Python whose DuckDB loses rows of BLOB columns that have filters."""
+    from tests.support.old_duckdb import write_python
+
+    (tmp_path / "bin").mkdir()
+    return write_python(tmp_path / "bin")
+
+
+@pytest.fixture
 def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """Make an empty catalog of Iceberg tables, which pyiceberg finds by the name `ground`."""
     from tests.support.iceberg_tables import make_warehouse

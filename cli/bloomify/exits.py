@@ -38,6 +38,9 @@ class ExitCode(IntEnum):
     IO_ERROR = 6
     """The operating system or a store refused to read or write, or a store did not answer."""
 
+    ENGINE_WRONG = 7
+    """An engine loses rows by filters that are right (`check-engine`)."""
+
     BUG = 70
     """An unforeseen error (EX_SOFTWARE of sysexits.h)."""
 

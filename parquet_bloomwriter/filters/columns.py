@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.filters.hazards import notes_of_hazards
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.elements import holds_parts
 
@@ -38,13 +39,15 @@ def why_not_looked_up(leaf: Leaf) -> str | None:
     return "in lists and maps, readers look up no values (`bloomify probe` does not either)"
 
 
-def notes_on(leaf: Leaf) -> tuple[str, ...]:
-    """Return what readers of this column's filters should know."""
+def notes_on(leaf: Leaf, *, is_adjacent: bool = False, is_exact: bool = False) -> tuple[str, ...]:
+    """Return what readers of this column's filters should know.
+
+    Args:
+        leaf: The column.
+        is_adjacent: Whether a filter of the column lies next to another filter.
+        is_exact: Whether the size of a filter of the column is no power of two.
+    """
     unused = why_not_looked_up(leaf)
     if unused is not None:
         return (unused,)
-    fixed = leaf.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
-    if (fixed and leaf.is_decimal) or leaf.physical_type == PhysicalType.INT96:
-        kind = "decimals" if fixed else "INT96 timestamps"
-        return (f"DataFusion before 55 and cuDF look up {kind} with another hash",)
-    return ()
+    return tuple(notes_of_hazards(leaf, is_adjacent=is_adjacent, is_exact=is_exact))

@@ -14,6 +14,7 @@ from parquet_bloomwriter.column_names import choose_columns, settle_per_column
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.build import FilterOptions
 from parquet_bloomwriter.filters.columns import notes_on
+from parquet_bloomwriter.filters.hazards import adjacent_columns
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.kernels.layout import STOP
 from parquet_bloomwriter.metadata import PhysicalType
@@ -258,6 +259,12 @@ def _column_reports(
     for chunk, place in placed.items():
         chunks[chunk] = dataclasses.replace(chunks[chunk], offset=place.offset)
     with_new = {column for _, column in placed}
+    adjacent = adjacent_columns((one.column, one.offset, one.length) for one in placed.values())
+    exact = {
+        column
+        for (_, column), report in reports.items()
+        if report.num_bytes & (report.num_bytes - 1) and column in with_new
+    }
     is_sorted = set(_sorted_columns(footer, [leaf for leaf in leaves if leaf.ordinal in with_new]))
     return tuple(
         ColumnReport(
@@ -267,7 +274,15 @@ def _column_reports(
             asked_fpp=options[leaf.ordinal].fpp,
             chunks=tuple(chunks[row, leaf.ordinal] for row in range(footer.num_row_groups)),
             notes=(
-                *(notes_on(leaf) if leaf.ordinal in with_new else ()),
+                *(
+                    notes_on(
+                        leaf,
+                        is_adjacent=leaf.ordinal in adjacent,
+                        is_exact=leaf.ordinal in exact,
+                    )
+                    if leaf.ordinal in with_new
+                    else ()
+                ),
                 *([_SORTED] if leaf.ordinal in is_sorted else []),
                 *_notes_on_kept(
                     (reports[row, leaf.ordinal] for row in range(footer.num_row_groups)),

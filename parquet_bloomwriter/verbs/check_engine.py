@@ -1,4 +1,4 @@
-"""The verb `check_engine`: proof that an engine uses Bloom filters, or does not.
+"""The verb `check_engine`: proof that an engine uses Bloom filters, or does not, or loses rows.
 
 Two copies of a file are made, in which every data page is destroyed. One has the filters, the other
 has none. The engine is asked for a value that is in no row, although it lies between minimum and
@@ -13,31 +13,49 @@ Dictionaries are destroyed as well, and the copies' footers say that not all val
 dictionaries: readers that trust them must not answer by them. A copy is sparse, where the file
 system can: it takes the room of footer, indexes and filters.
 
+Then the engine is asked for values that are in the file, of each column with filters. The answers
+must be those that it gives about a third copy, which has the data of these columns, and no filters.
+An engine that counts fewer rows with the filters is wrong, whatever it counts: filters exclude no
+value that is there, which `verify` checks.
+
 Source: parquet.thrift, PageEncodingStats; the released specification, BloomFilter.md.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import tempfile
-from itertools import islice
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument, Proposal, UnsupportedFile, Way
+from parquet_bloomwriter.filters.hazards import hazards_of_engine
 from parquet_bloomwriter.metadata.encodings import without_dictionaries
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import apply_edits, bloom_edit
-from parquet_bloomwriter.metadata.schema import PhysicalType
-from parquet_bloomwriter.reports.engines import EngineCheck, EngineReport, Use
+from parquet_bloomwriter.reports.engines import EngineCheck, EngineReport, LostRows, Use
 from parquet_bloomwriter.source.filesystems import check_local
 from parquet_bloomwriter.source.open import opened_with_footer
-from parquet_bloomwriter.verbs.engine_queries import ENGINES, Engine, ask, ask_command, engine_of
+from parquet_bloomwriter.text import count
+from parquet_bloomwriter.verbs.engine_queries import (
+    ENGINES,
+    Question,
+    Reply,
+    ask,
+    ask_command,
+    engine_of,
+    installed_engines,
+)
+from parquet_bloomwriter.verbs.engine_questions import (
+    absent_question,
+    columns_with_filters,
+    present_questions,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import TypeAlias
 
     from parquet_bloomwriter.metadata.footer import Footer
@@ -45,22 +63,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata.schema import Leaf
     from parquet_bloomwriter.source.base import Range, Source
     from parquet_bloomwriter.source.filesystems import StrPath
-    from parquet_bloomwriter.verbs.engine_queries import Reply
 
-    Asking: TypeAlias = Callable[[str, str, int | str], Reply]
-
-_TYPES = (PhysicalType.INT32, PhysicalType.INT64, PhysicalType.BYTE_ARRAY)
-_VALUES = 512
-"""Values of a row group near which an absent one is looked for."""
-
-_MOST_TRIED = 10_000
-"""Values that are tried until one is found that only filters exclude."""
-
-_ENOUGH = 16
-"""Such values of which one is taken that the filters of most row groups exclude."""
-
-_PLAIN = re.compile(r"[A-Za-z0-9 @._~:/+-]+")
-"""What a command of the shell may have in it that comes from a file."""
+    Asking: TypeAlias = Callable[[Sequence[Question]], list[Reply]]
 
 _READS_PAGES = (
     "it tried to read data pages, which are destroyed in the copy that was asked (your file is "
@@ -71,90 +75,122 @@ _PIECE_BYTES = 8 << 20
 _MAGIC_BYTES = 4
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """A file, its copies, and what is asked about them."""
+
+    absent: Question
+    present: Sequence[Question]
+    leaves: Sequence[Leaf]
+    """The columns with filters."""
+
+    footer: Footer
+    plain: Path
+    """A link to the file."""
+
+    with_filters: Path
+    without: Path
+    """The copies without data."""
+
+    intact: Path
+    """The copy with the data of the columns, and without filters."""
+
+
 def check_engine(  # noqa: PLR0913  all but two by keyword
     source: StrPath,
     engines: str | Sequence[str] | None = None,
     *,
     column: str | None = None,
     command: str | None = None,
+    python: StrPath | None = None,
     timeout_s: float = 300.0,
     progress: Callable[[EngineCheck], None] | None = None,
 ) -> EngineReport:
-    """Find out which engines use the Bloom filters of a file.
+    """Find out which engines use the Bloom filters of a file, and which lose rows by them.
 
     Args:
         source: Path of a Parquet file that has filters.
         engines: duckdb, datafusion, clickhouse, spark, polars, pyarrow, pandas or bloomify; None,
-            if no command is given, for those of the first four that are installed.
-        column: A column with filters, of integers or text; None for the first that will do.
+            if no command is given, for those of the first four that are installed. An engine that
+            is not installed is reported as undecided, if another one is installed.
+        column: A column with filters; None for the first one of integers, text or bytes that will
+            do, and present values of all columns with filters.
         command: A command of the shell that asks another engine. `{file}`, `{column}` and `{value}`
             in it stand for a path, the name, and a literal of SQL, without characters that shells
             know; it must fail if the query does.
+        python: Path of the Python of another environment, whose engines are asked, to compare
+            versions; None for the engines beside this library.
         timeout_s: Seconds for one answer.
         progress: Called with what became of each engine.
 
     Raises:
-        InvalidArgument: If an engine is not known or not installed, or no column will do.
+        InvalidArgument: If an engine is not known, none is installed, or no column will do.
         ColumnNotFound: If there is no such column.
         FileProblem: If the file cannot be read.
-        OSError: If reading fails, or there is no room for the copies.
+        OSError: If reading fails, or there is no room for the copies: one of them has the data of
+            the columns with filters.
     """
     check_local(source)
     path = os.path.abspath(os.fsdecode(source))  # noqa: PTH100  a string
     if os.path.isdir(path):  # noqa: PTH112  a string
         raise InvalidArgument("this is a folder", path=path, remedy="Name one of its files.")
-    asked = _askings(engines, command, timeout_s)
+    home = None if python is None else os.path.abspath(os.fsdecode(python))  # noqa: PTH100
+    asked, missing = _askings(engines, command, home, timeout_s)
     with (
         opened_with_footer(path) as (file, footer),
         tempfile.TemporaryDirectory(prefix="bloomify-") as folder,
     ):
         if footer.is_signed or footer.encrypted.any():
             raise UnsupportedFile("the file is encrypted", path=path)
-        name, value, num_row_groups = _question(path, footer, column, for_shell=command is not None)
-        plain, with_filters, without = (
-            Path(folder, f"{one}.parquet") for one in ("plain", "with", "without")
+        leaves = columns_with_filters(footer, column)
+        for_shell = command is not None
+        absent, num_row_groups = absent_question(path, footer, leaves, for_shell=for_shell)
+        names = ("plain", "with_filters", "without", "intact")
+        case = _Case(
+            absent=absent,
+            present=present_questions(path, leaves, for_shell=for_shell),
+            leaves=leaves,
+            footer=footer,
+            **{name: Path(folder, f"{name}.parquet") for name in names},
         )
-        plain.symlink_to(path)
-        _write_copy(file, footer, with_filters, edits=[])
-        _write_copy(file, footer, without, edits=list(_without_filters(footer)))
-        files = str(plain), str(with_filters), str(without)
+        _write_files(path, file, case)
         checks = []
-        for who, asking in asked.items():
-            checks.append(_checked(who, asking, files, (name, value)))
+        for check in (*missing, *(_checked(who, how, case) for who, how in asked.items())):
+            checks.append(check)
             if progress is not None:
-                progress(checks[-1])
+                progress(check)
+    (value,) = absent.values
+    assert isinstance(value, int | str | bytes)  # noqa: S101  for mypy
     return EngineReport(
-        path=path, column=name, value=value, num_row_groups=num_row_groups, checks=tuple(checks)
+        path=path,
+        column=absent.column[0],
+        value=value,
+        num_row_groups=num_row_groups,
+        present_columns=tuple(dict.fromkeys(".".join(one.column) for one in case.present)),
+        checks=tuple(checks),
     )
 
 
 def _askings(
-    engines: str | Sequence[str] | None, command: str | None, timeout_s: float
-) -> dict[str, Asking]:
-    """Return what asks each engine, by its name.
+    engines: str | Sequence[str] | None, command: str | None, python: str | None, timeout_s: float
+) -> tuple[dict[str, Asking], list[EngineCheck]]:
+    """Return what asks each engine, by its name, and the outcome for engines that are missing.
 
     Raises:
-        InvalidArgument: If one is not known or not installed.
+        InvalidArgument: If one is not known, or none is installed.
     """
+    installed = installed_engines(python)
     if engines is None:
-        asked = [one for one in ENGINES.values() if one.is_asked and one.is_installed]
-        names = [] if command else [one.name for one in asked]
-        if not (names or command):
-            raise InvalidArgument(
-                "no engine that uses filters is installed beside bloomify",
-                remedy=("Type: pip install duckdb; or ", Proposal(Way.COMMAND, "give a command")),
-            )
+        names = [one for one in installed if ENGINES[one].is_asked and not command]
     else:
         names = [engines] if isinstance(engines, str) else list(engines)
-    found: dict[str, Asking] = {}
-    for name in names:
-        engine = engine_of(name)
-        if not engine.is_installed:
-            raise InvalidArgument(
-                f'"{name}" cannot be asked: {engine.package} is not installed here',
-                remedy=f"Install it: pip install {engine.package}.",
-            )
-        found[name] = _asking(engine, timeout_s)
+    missing = [_missing(name, python) for name in names if engine_of(name).name not in installed]
+    names = [name for name in names if name in installed]
+    if not (names or command):
+        _raise_nothing_to_ask(missing, python)
+    found: dict[str, Asking] = {
+        name: partial(ask, ENGINES[name], timeout_s=timeout_s, python=python) for name in names
+    }
     if command is not None:
         if "{file}" not in command:
             raise InvalidArgument(
@@ -162,123 +198,106 @@ def _askings(
                 remedy='Write {file}, {column} and {value} in it, as in: duckdb -c "SELECT count(*)'
                 " FROM '{file}' WHERE {column} = {value}\".",
             )
-        given = command
-        found[command] = lambda *question: ask_command(given, *question, timeout_s=timeout_s)
-    return found
+        found[command] = partial(ask_command, command, timeout_s=timeout_s)
+    return found, missing
 
 
-def _asking(engine: Engine, timeout_s: float) -> Asking:
-    return lambda *question: ask(engine, *question, timeout_s=timeout_s)
-
-
-def _checked(
-    who: str, asking: Asking, files: tuple[str, str, str], question: tuple[str, int | str]
-) -> EngineCheck:
-    """Ask one engine of the file itself, and of the copies with and without filters."""
-    original, with_filters, without = files
-    plain = asking(original, *question)
-    use, reason, error = Use.UNDECIDED, "", ""
-    if plain.has_failed:
-        reason = f"it cannot read the file itself: {plain.problem}"
-    elif plain.count:
-        reason = f"it counts {plain.count:,} rows of the file where there is none"
-    else:
-        answer = asking(with_filters, *question)
-        if answer.has_failed:
-            use, reason, error = Use.NOT_USED, _READS_PAGES, answer.problem
-        elif not asking(without, *question).has_failed:
-            reason = "it answered without filters as well. Try a file with more row groups"
-        else:
-            use = Use.USED
-    return EngineCheck(engine=who, version=plain.version, use=use, reason=reason, error=error)
-
-
-# The question.
-
-
-def _question(
-    path: str, footer: Footer, column: str | None, *, for_shell: bool
-) -> tuple[str, int | str, int]:
-    """Return a column, a value that only its filters exclude, and from how many row groups.
-
-    What a shell is given has no characters that mean anything there: it comes from the file.
-
-    Raises:
-        InvalidArgument: If there is none.
-    """
-    chosen = footer.leaves if column is None else select_columns(footer.leaves, column)
-    with_filters = [leaf for leaf in chosen if _has_filters(footer, leaf)]
-    if not with_filters:
-        what = "the file" if column is None else f'the column "{column}"'
-        raise InvalidArgument(
-            f"{what} has no Bloom filters", remedy="Add some first: bloomify FILE --columns NAME."
-        )
-    can_ask = [
-        leaf for leaf in with_filters if len(leaf.path) == 1 and leaf.physical_type in _TYPES
-    ]
-    if for_shell:
-        can_ask = [leaf for leaf in can_ask if _PLAIN.fullmatch(leaf.name)]
-    for leaf in can_ask:
-        absent = _absent_values(path, footer, leaf)
-        safe = (one for one in absent if not for_shell or _PLAIN.fullmatch(str(one)))
-        values = islice(safe, _MOST_TRIED)
-        tried = ((_excluded_by_filters(path, leaf, value), value) for value in values)
-        good = islice(((n, value) for n, value in tried if n), _ENOUGH)
-        num_row_groups, value = max(good, key=lambda pair: pair[0], default=(0, 0))
-        if num_row_groups:
-            return leaf.path[0], value, num_row_groups
-    names = ", ".join(leaf.name for leaf in with_filters)
-    raise InvalidArgument(
-        f"no question is found that only filters can answer, for: {names}",
-        remedy="It takes a column of integers or text that is within no struct or list, with gaps "
-        "between its values: ids in order, one after the other, are excluded by minimum and "
-        "maximum alone.",
+def _missing(name: str, python: str | None) -> EngineCheck:
+    package = ENGINES[name].package
+    where = "here" if python is None else f"beside {python}"
+    pip = "pip" if python is None else f"{python} -m pip"
+    return EngineCheck(
+        engine=name,
+        version="",
+        use=Use.UNDECIDED,
+        reason=f"{package} is not installed {where} (type: {pip} install {package})",
     )
 
 
-def _has_filters(footer: Footer, leaf: Leaf) -> bool:
-    offsets = footer.chunks.values[:, leaf.ordinal, ChunkField.BLOOM_FILTER_OFFSET]
-    return bool((offsets > 0).any())
+def _raise_nothing_to_ask(missing: Sequence[EngineCheck], python: str | None) -> None:
+    if missing:
+        names = ", ".join(f'"{one.engine}"' for one in missing)
+        raise InvalidArgument(f"{names} cannot be asked: {missing[0].reason}")
+    where = "beside bloomify" if python is None else f"beside {python}"
+    raise InvalidArgument(
+        f"no engine that uses filters is installed {where}",
+        remedy=("Type: pip install duckdb; or ", Proposal(Way.COMMAND, "give a command")),
+    )
 
 
-def _absent_values(path: str, footer: Footer, leaf: Leaf) -> Iterator[int | str]:
-    """Yield values next to some that are there: between minimum and maximum of their pages, too.
+def _checked(who: str, asking: Asking, case: _Case) -> EngineCheck:
+    """Ask one engine about the file itself, and about its copies."""
+    about_file = [replace(one, path=str(case.plain)) for one in (case.absent, *case.present)]
+    about_intact = [replace(one, path=str(case.intact)) for one in case.present]
+    plain, *others = asking([*about_file, *about_intact])
+    found, known = others[: len(case.present)], others[len(case.present) :]
+    compared = [
+        (question, here.count, there.count)
+        for question, here, there in zip(case.present, found, known, strict=True)
+        if here.count is not None and there.count is not None
+    ]
+    lost = tuple(
+        LostRows(column=".".join(one.column), value=one.values[0], count=here, expected=there)
+        for one, here, there in compared
+        if here < there
+    )
+    use, reason, error = _use(plain, asking, case)
+    if lost:
+        use, reason, error = Use.WRONG, _words_of(lost), ""
+    hazards = hazards_of_engine(who, plain.version, case.footer, case.leaves)
+    return EngineCheck(
+        engine=who,
+        version=plain.version,
+        use=use,
+        reason=reason,
+        error=error,
+        num_compared=len(compared),
+        lost=lost,
+        hazards=tuple(str(hazard) for hazard in hazards),
+    )
 
-    Text is changed before its end: a value that begins with the maximum is not excluded by
-    statistics here (`probing.bounds`), but it is by those of engines.
-    """
-    import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
-        for row_group in range(footer.num_row_groups):
-            batches = file.iter_batches(_VALUES, row_groups=[row_group], columns=[leaf.path[0]])
-            batch = next(iter(batches), None)
-            for value in [] if batch is None else batch.column(0).to_pylist():
-                if isinstance(value, str):
-                    yield f"{value[:-1]}~{value[-1:]}"
-                elif isinstance(value, int):
-                    yield from (value + 1, value - 1)
+def _words_of(lost: Sequence[LostRows]) -> str:
+    more = len(lost) - 1
+    return f"{lost[0]}" + (f", and {count(more, 'other value')}" if more else "")
 
 
-def _excluded_by_filters(path: str, leaf: Leaf, value: int | str) -> int:
-    """Return from how many row groups only filters exclude a value; 0 if any might have it."""
-    from parquet_bloomwriter.probing.verdict import Evidence, Verdict
-    from parquet_bloomwriter.verbs.probe import probe
-
-    (file,) = probe(path, [(leaf.path[0], "==", value)]).files
-    if file.verdict is not Verdict.CANNOT_MATCH:
-        return 0
-    return sum(one.evidence is Evidence.BLOOM for one in file.row_groups)
+def _use(plain: Reply, asking: Asking, case: _Case) -> tuple[Use, str, str]:
+    """Return whether the engine finds out by the filters alone that a value is absent."""
+    if plain.has_failed:
+        return Use.UNDECIDED, f"it cannot read the file itself: {plain.problem}", ""
+    if plain.count:
+        reason = f"it counts {plain.count:,} rows of the file where there is none"
+        return Use.UNDECIDED, reason, ""
+    (answer,) = asking([replace(case.absent, path=str(case.with_filters))])
+    if answer.has_failed:
+        return Use.NOT_USED, _READS_PAGES, answer.problem
+    (answer,) = asking([replace(case.absent, path=str(case.without))])
+    if answer.has_failed:
+        return Use.USED, "", ""
+    reason = "it answered without filters as well. Try a file with more row groups"
+    return Use.UNDECIDED, reason, ""
 
 
 # The copies.
 
 
-def _write_copy(source: Source, footer: Footer, path: Path, *, edits: list[Edit]) -> None:
-    """Write a copy without data pages, and with a footer of its own."""
-    new = apply_edits(without_dictionaries(footer), sorted(edits, key=lambda edit: edit.start))
+def _write_files(path: str, source: Source, case: _Case) -> None:
+    footer, edits = case.footer, list(_without_filters(case.footer))
+    case.plain.symlink_to(path)
+    empty = without_dictionaries(footer)
+    _write_copy(source, footer, case.with_filters, empty)
+    _write_copy(source, footer, case.without, apply_edits(empty, edits))
+    ordinals = {leaf.ordinal for leaf in case.leaves}
+    _write_copy(source, footer, case.intact, apply_edits(footer.data, edits), ordinals)
+
+
+def _write_copy(
+    source: Source, footer: Footer, path: Path, new: bytes, columns: Collection[int] = ()
+) -> None:
+    """Write a copy with the data pages of these columns only, and with a footer of its own."""
     with path.open("wb") as file:
-        for start, stop in _kept(footer):
+        for start, stop in _kept(footer, columns):
             for at in range(start, stop, _PIECE_BYTES):
                 file.seek(at)
                 file.write(source.read_at(at, min(at + _PIECE_BYTES, stop)))
@@ -287,10 +306,11 @@ def _write_copy(source: Source, footer: Footer, path: Path, *, edits: list[Edit]
         file.write(len(new).to_bytes(4, "little") + source.read_at(source.size - 4, source.size))
 
 
-def _kept(footer: Footer) -> Iterator[Range]:
-    """Yield the bytes before the footer that are in no column chunk."""
-    starts = footer.chunk_starts().ravel()
-    sizes = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE).ravel()
+def _kept(footer: Footer, columns: Collection[int]) -> Iterator[Range]:
+    """Yield the bytes before the footer that are in no column chunk of other columns."""
+    others = [ordinal for ordinal in range(len(footer.leaves)) if ordinal not in columns]
+    starts = footer.chunk_starts()[:, others].ravel()
+    sizes = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, others].ravel()
     position = 0
     for start, size in sorted(zip(starts.tolist(), sizes.tolist(), strict=True)):
         if size > 0 and start >= _MAGIC_BYTES:
@@ -302,6 +322,7 @@ def _kept(footer: Footer) -> Iterator[Range]:
 
 
 def _without_filters(footer: Footer) -> Iterator[Edit]:
+    """Yield edits of the footer that take all filters out."""
     for row_group, column in zip(
         *footer.chunks.has(ChunkField.BLOOM_FILTER_OFFSET).nonzero(), strict=True
     ):

@@ -1,34 +1,40 @@
-"""How engines count the rows of a file that have a value, each in a process of its own.
+"""How engines are asked for the number of rows that have a value, in processes of their own.
 
-A script is given path, column and value as JSON, and prints `{"version": ..., "count": ...}`. An
-engine is asked as its users ask it: with its own settings, none of them changed.
+`engine_program` is the program that such a process runs. An engine is asked as its users ask it:
+with its own settings, none of them changed.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import json
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
+import uuid
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.text import nearest
 
-_HEAD = """\
-import json, sys
-from importlib.metadata import version
-path, column, value = json.loads(sys.argv[1])
-text = str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
-quoted = '"' + column.replace('"', '""') + '"'
-ticked = "`" + column.replace("`", "``") + "`"
-"""
-_TAIL = """
-print(json.dumps({"version": version(PACKAGE), "count": int(count)}))
-"""
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+Value: TypeAlias = (
+    int | float | str | bytes | decimal.Decimal | dt.date | dt.time | dt.datetime | uuid.UUID
+)
+"""A constant of a question."""
+
+Form: TypeAlias = Literal["=", "IN", "join"]
+
+_PROGRAM = Path(__file__).with_name("engine_program.py")
+_FIND = "import sys; from importlib.util import find_spec; print(*filter(find_spec, sys.argv[1:]))"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,108 +50,78 @@ class Engine:
     module: str
     """As Python imports it."""
 
-    script: str
-    """Sets `count`."""
-
     is_asked: bool = True
     """Whether it is asked if no engine is named: those that are not use no filters by themselves,
     or are this library."""
 
-    @property
-    def is_installed(self) -> bool:
-        """Whether it is installed beside this library."""
-        return find_spec(self.module) is not None
-
 
 _ALL = (
-    Engine(
-        name="duckdb",
-        package="duckdb",
-        module="duckdb",
-        script="""\
-import duckdb
-query = f"SELECT count(*) FROM read_parquet(?) WHERE {quoted} = {text}"
-(count,) = duckdb.execute(query, [path]).fetchone()
-""",
-    ),
-    Engine(
-        name="datafusion",
-        package="datafusion",
-        module="datafusion",
-        script="""\
-import datafusion
-context = datafusion.SessionContext()
-context.register_parquet("t", path)
-found = context.sql(f"SELECT count(*) AS n FROM t WHERE {quoted} = {text}").collect()
-count = found[0].column(0)[0].as_py()
-""",
-    ),
-    Engine(
-        name="clickhouse",
-        package="chdb",
-        module="chdb",
-        script="""\
-import chdb
-file = path.replace("\\\\", "\\\\\\\\").replace("'", "\\\\'")
-literal = text.replace("\\\\", "\\\\\\\\")
-query = f"SELECT count() FROM file('{file}', Parquet) WHERE {quoted} = {literal}"
-count = str(chdb.query(query, "CSV"))
-""",
-    ),
-    Engine(
-        name="spark",
-        package="pyspark",
-        module="pyspark",
-        script="""\
-from pyspark.sql import SparkSession, functions
-builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-spark = builder.config("spark.log.level", "OFF").getOrCreate()
-count = spark.read.parquet(path).where(functions.col(ticked) == value).count()
-spark.stop()
-""",
-    ),
-    Engine(
-        name="polars",
-        package="polars",
-        module="polars",
-        is_asked=False,
-        script="""\
-import polars
-count = polars.scan_parquet(path).filter(polars.col(column) == value).collect().height
-""",
-    ),
-    Engine(
-        name="pyarrow",
-        package="pyarrow",
-        module="pyarrow",
-        is_asked=False,
-        script="""\
-import pyarrow.parquet
-count = pyarrow.parquet.read_table(path, columns=[column], filters=[(column, "==", value)]).num_rows
-""",
-    ),
-    Engine(
-        name="pandas",
-        package="pandas",
-        module="pandas",
-        is_asked=False,
-        script="""\
-import pandas
-count = len(pandas.read_parquet(path, columns=[column], filters=[(column, "==", value)]))
-""",
-    ),
+    Engine(name="duckdb", package="duckdb", module="duckdb"),
+    Engine(name="datafusion", package="datafusion", module="datafusion"),
+    Engine(name="clickhouse", package="chdb", module="chdb"),
+    Engine(name="spark", package="pyspark", module="pyspark"),
+    Engine(name="polars", package="polars", module="polars", is_asked=False),
+    Engine(name="pyarrow", package="pyarrow", module="pyarrow", is_asked=False),
+    Engine(name="pandas", package="pandas", module="pandas", is_asked=False),
     Engine(
         name="bloomify",
         package="parquet-bloomwriter",
         module="parquet_bloomwriter",
         is_asked=False,
-        script="""\
-from parquet_bloomwriter import read_table
-count = read_table(path, columns=[column], filters=[(column, "==", value)]).num_rows
-""",
     ),
 )
 ENGINES = {one.name: one for one in _ALL}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """How many rows of a file have one of some values in a column."""
+
+    path: str
+    """Absolute path of the file."""
+
+    column: tuple[str, ...]
+    """The names that lead to the column, from the top."""
+
+    values: tuple[Value, ...]
+    """The values; one, if the form is "="."""
+
+    form: Form = "="
+    """The predicate: "join" is a subquery, `IN (SELECT ...)`."""
+
+    unit: str = "us"
+    """Unit of the column, if it holds times: ms, us or ns."""
+
+    width: int = 0
+    """Bytes of a value, if the column is of fixed length; 0 otherwise."""
+
+    digits: int = 0
+    """Precision of the column, if it holds decimals."""
+
+    schema_of: str | None = None
+    """Path of a file whose schema the engine reads by; None for the file's own schema."""
+
+    def document(self) -> dict[str, object]:
+        """Return the question as `engine_program` reads it."""
+        return {
+            "path": self.path,
+            "column": self.column,
+            "values": [self._coded(value) for value in self.values],
+            "form": self.form,
+            "schema_of": self.schema_of,
+        }
+
+    def _coded(self, value: Value) -> object:
+        if isinstance(value, int | float | str):
+            return value
+        if isinstance(value, bytes):
+            return {"type": "binary", "text": value.hex(), "width": self.width}
+        if isinstance(value, decimal.Decimal):
+            return {"type": "decimal", "text": f"{value:f}", "digits": self.digits}
+        if isinstance(value, uuid.UUID):
+            return {"type": "uuid", "text": str(value)}
+        kind = {dt.datetime: "timestamp", dt.date: "date", dt.time: "time"}[type(value)]
+        return {"type": kind, "text": value.isoformat(), "unit": self.unit}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,46 +155,110 @@ def engine_of(name: str) -> Engine:
     return found
 
 
-def ask(engine: Engine, path: str, column: str, value: int | str, *, timeout_s: float) -> Reply:
-    """Ask an engine, in a process that may break and is ended after some time."""
-    script = f"PACKAGE = {engine.package!r}\n{_HEAD}{engine.script}{_TAIL}"
-    question = json.dumps([path, column, value])
-    done = _run([sys.executable, "-c", script, question], timeout_s)
-    if isinstance(done, Reply):
-        return done
-    try:
-        said = json.loads(done.stdout.splitlines()[-1])
-        return Reply(count=int(said["count"]), has_failed=False, version=str(said["version"]))
-    except (IndexError, ValueError, KeyError, TypeError):
-        return Reply(count=None, has_failed=True, problem="it printed no number of rows")
+def installed_engines(python: str | None = None) -> Collection[str]:
+    """Return the names of the engines that an environment has, in the order of `ENGINES`.
+
+    Args:
+        python: Path of the environment's Python; None for the running one.
+
+    Raises:
+        InvalidArgument: If `python` cannot be run.
+    """
+    modules = [one.module for one in _ALL]
+    if python is None:
+        return [one.name for one in _ALL if find_spec(one.module) is not None]
+    done = _run([python, "-c", _FIND, *modules], timeout_s=60.0)
+    if done.problem:
+        raise InvalidArgument(
+            f"{python} does not run as a Python: {done.problem}",
+            remedy="Name the Python of an environment, as in: ENV/bin/python.",
+        )
+    found = done.stdout.split()
+    return [one.name for one in _ALL if one.module in found]
 
 
-def ask_command(
-    command: str, path: str, column: str, value: int | str, *, timeout_s: float
-) -> Reply:
-    """Ask an engine by a command of the shell, which fails if the engine does.
+def ask(
+    engine: Engine, questions: Sequence[Question], *, timeout_s: float, python: str | None = None
+) -> list[Reply]:
+    """Ask an engine, in a process that may break and is ended after some time.
+
+    Args:
+        engine: The engine.
+        questions: What is asked, in order. If the process breaks, the questions that it did not
+            come to have failed, too.
+        timeout_s: Seconds for one answer.
+        python: Path of the Python that runs the engine; None for the running one.
+    """
+    program = _PROGRAM.read_text(encoding="utf-8")
+    done = _run(
+        [python or sys.executable, "-c", program, engine.name],
+        timeout_s * len(questions),
+        given=json.dumps([one.document() for one in questions]),
+    )
+    version, *answers = _parsed(done.stdout)
+    rest = len(questions) - len(answers)
+    problem = done.problem or "it printed no number of rows"
+    missing = Reply(count=None, has_failed=True, version=str(version), problem=problem)
+    return [*(_reply(one, str(version)) for one in answers), *([missing] * rest)]
+
+
+def _parsed(stdout: str) -> Sequence[int | str]:
+    """Return the version, and the answers; the last line may have been cut off."""
+    found = []
+    for line in stdout.splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            break
+    return found or [""]
+
+
+def _reply(answer: int | str, version: str) -> Reply:
+    if isinstance(answer, str):
+        return Reply(count=None, has_failed=True, version=version, problem=answer)
+    return Reply(count=answer, has_failed=False, version=version)
+
+
+def ask_command(command: str, questions: Sequence[Question], *, timeout_s: float) -> list[Reply]:
+    """Ask an engine by a command of the shell, once for each question; it fails if the engine does.
 
     Args:
         command: With `{file}`, `{column}` and `{value}` in it, which are put in without quotation
             marks: text is a literal of SQL already.
-        path: Of the file.
-        column: The column.
-        value: Its value.
-        timeout_s: Seconds that it may take.
+        questions: Questions about integers and text. If the first one fails, so do the others.
+        timeout_s: Seconds for one answer.
     """
-    literal = str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
+    first = _asked_by_command(command, questions[0], timeout_s)
+    if first.has_failed:
+        return [first] * len(questions)
+    return [first, *(_asked_by_command(command, one, timeout_s) for one in questions[1:])]
+
+
+def _asked_by_command(command: str, question: Question, timeout_s: float) -> Reply:
+    (value,) = question.values
+    literal = str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
     text = command
-    for word, meaning in (("{file}", path), ("{column}", column), ("{value}", literal)):
+    meanings = (("{file}", question.path), ("{column}", question.column[0]), ("{value}", literal))
+    for word, meaning in meanings:
         text = text.replace(word, meaning)
     done = _run(["/bin/sh", "-c", text], timeout_s)
-    if isinstance(done, Reply):
-        return done
+    if done.problem:
+        return Reply(count=None, has_failed=True, problem=done.problem)
     last = done.stdout.split()[-1:]
     is_number = bool(last) and last[0].isdecimal()
     return Reply(count=int(last[0]) if is_number else None, has_failed=False)
 
 
-def _run(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str] | Reply:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What a process came to."""
+
+    stdout: str
+    problem: str
+    """Why it failed; "" if it did not."""
+
+
+def _run(command: list[str], timeout_s: float, given: str = "") -> _Run:
     with tempfile.TemporaryDirectory(prefix="bloomify-") as folder:  # what engines leave behind
         environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
         try:
@@ -230,19 +270,16 @@ def _run(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[st
                 check=False,
                 cwd=folder,
                 env=environment,
-                stdin=subprocess.DEVNULL,
+                input=given,
                 timeout=timeout_s,
             )
-        except subprocess.TimeoutExpired:
-            problem = f"it did not answer within {timeout_s:g} s"
-            return Reply(count=None, has_failed=True, problem=problem)
+        except subprocess.TimeoutExpired as error:
+            said = error.stdout or b""  # bytes, whatever was asked for
+            text = said if isinstance(said, str) else said.decode(errors="replace")
+            return _Run(stdout=text, problem=f"it did not answer within {timeout_s:g} s")
         except OSError as error:
-            return Reply(
-                count=None, has_failed=True, problem=f"{shlex.join(command[:1])}: {error.strerror}"
-            )
-    if done.returncode:
-        return Reply(count=None, has_failed=True, problem=_last_words(done))
-    return done
+            return _Run(stdout="", problem=f"{shlex.join(command[:1])}: {error.strerror}")
+    return _Run(stdout=done.stdout, problem=_last_words(done) if done.returncode else "")
 
 
 def _last_words(done: subprocess.CompletedProcess[str]) -> str:

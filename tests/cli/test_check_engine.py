@@ -72,6 +72,31 @@ def test_only_installed_engines_are_named(
     )
 
 
+def test_an_engine_that_loses_rows(
+    invoke: Callable[..., Result], folder: Path, old_duckdb: Path
+) -> None:
+    file = folder / "a.parquet"
+    table = pa.table({"id": range(0, 900, 3), "blob": [b"\xff%d" % i for i in range(300)]})
+    pq.write_table(table, file, row_group_size=100)
+    bloomify(file)
+    done = invoke("check-engine", str(file), "--engine", "duckdb", "--python", str(old_duckdb))
+    assert done.exit_code == 7
+    first, second = done.stdout.splitlines()
+    assert first.startswith("duckdb 1.5.5 is WRONG with the filters: blob = b'")
+    assert first.endswith("': 0 of 1 row found, and 5 other values")
+    assert second.startswith("  known: DuckDB 1.5.0 to 1.5.6 loses rows of BLOB columns")
+    assert "and for values that are in id, blob" in done.stderr
+    asked = ("--engine", "duckdb", "--python", str(old_duckdb), "--json")
+    done = invoke("check-engine", str(file), *asked)
+    assert done.exit_code == 7
+    (found,) = json.loads(done.stdout)["engines"]
+    assert (found["use"], found["num_compared"]) == ("WRONG", 12)
+    lost = found["lost"][0]
+    assert bytes.fromhex(lost.pop("value")) in table["blob"].to_pylist()
+    assert lost == {"column": "blob", "count": 0, "expected": 1}
+    assert invoke("check-engine", str(file), "--engine", "duckdb").exit_code == 0
+
+
 def test_an_engine_that_needs_no_filters(invoke: Callable[..., Result], folder: Path) -> None:
     file = folder / "a.parquet"
     pq.write_table(pa.table({"id": [1, 5, 9]}), file)

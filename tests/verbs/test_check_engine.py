@@ -1,9 +1,12 @@
-"""Proof that engines use filters: what is told of real ones, and of invented ones."""
+"""Proof that engines use filters, and lose no rows by them: real engines, and invented ones."""
 
 from __future__ import annotations
 
+import datetime as dt
 import shlex
 import sys
+import uuid
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,7 +96,8 @@ READS = f"{sys.executable} -c " + shlex.quote(
     ],
 )
 def test_commands(file: Path, command: str, use: Use, reason: str) -> None:
-    (check,) = check_engine(file, command=command, timeout_s=3).checks
+    timeout_s = 3 if "sleep" in command else 60
+    (check,) = check_engine(file, command=command, timeout_s=timeout_s).checks
     assert (check.engine, check.use) == (command, use)
     assert reason in check.reason
 
@@ -131,6 +135,90 @@ def test_an_engine_that_is_missing(file: Path, monkeypatch: pytest.MonkeyPatch) 
         check_engine(file, "clickhouse")
     with pytest.raises(InvalidArgument, match="no engine that uses filters is installed"):
         check_engine(file)
+
+
+def test_an_engine_that_is_missing_keeps_no_other_from_being_asked(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "parquet_bloomwriter.verbs.engine_queries.find_spec",
+        lambda module: None if module == "chdb" else module,
+    )
+    missing, duckdb = check_engine(file, ["clickhouse", "duckdb"]).checks
+    assert (missing.engine, missing.use) == ("clickhouse", Use.UNDECIDED)
+    assert missing.reason == "chdb is not installed here (type: pip install chdb)"
+    assert (duckdb.engine, duckdb.use) == ("duckdb", Use.USED)
+
+
+MANY = {
+    "id": [i * 7 for i in range(400)],
+    "text": [f"it's {i}" for i in range(400)],
+    "blob": [b"\xff\x00%d" % i for i in range(400)],
+    "fixed": pa.array([b"\xff%04d" % i for i in range(400)], pa.binary(5)),
+    "real": [i / 8 for i in range(400)],
+    "price": pa.array([Decimal(i).scaleb(-2) for i in range(400)], pa.decimal128(9, 2)),
+    "day": [dt.date(2020, 1, 1) + dt.timedelta(i) for i in range(400)],
+    "at": [dt.datetime(2020, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=i) for i in range(400)],
+    "uid": pa.array([uuid.UUID(int=i << 100).bytes for i in range(400)], pa.uuid()),
+    "place": [{"zip": i * 3} for i in range(400)],
+    "tags": [[i] for i in range(400)],
+}
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """Write a file with filters of many types."""
+    path = tmp_path / "many.parquet"
+    pq.write_table(pa.table(MANY), path, row_group_size=100)
+    bloomify(path)
+    return path
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion", "clickhouse", "bloomify"])
+def test_present_values_of_every_column_are_asked_for(many: Path, engine: str) -> None:
+    before = many.read_bytes()
+    report = check_engine(many, engine)
+    (check,) = report.checks
+    assert report.present_columns == (*list(MANY)[:-2], "place.zip")
+    assert check.num_compared == 8 * len(report.present_columns)  # two of each row group
+    assert (check.use, check.lost, check.hazards) == (Use.USED, (), ())
+    assert not report.has_wrong
+    assert many.read_bytes() == before
+    (check,) = check_engine(many, engine, column="blob").checks
+    assert (check.use, check.num_compared) == (Use.USED, 8)
+
+
+def test_an_engine_that_loses_rows(many: Path, old_duckdb: Path) -> None:
+    report = check_engine(many, "duckdb", python=old_duckdb)
+    (check,) = report.checks
+    assert report.has_wrong
+    assert (check.use, check.version) == (Use.WRONG, "1.5.5")
+    assert {one.column for one in check.lost} == {"blob", "fixed"}
+    assert all((one.count, one.expected) == (0, 1) for one in check.lost)
+    assert str(check.lost[0]) in check.reason
+    assert check.hazards[0].startswith("DuckDB 1.5.0 to 1.5.6 loses rows of BLOB columns that ")
+    report = check_engine(many, "duckdb", column="id", python=old_duckdb)
+    assert (report.checks[0].use, report.checks[0].hazards) == (Use.USED, ())
+
+
+def test_a_command_that_loses_rows(file: Path) -> None:
+    script = "import sys; from parquet_bloomwriter import inspect; print({})"
+    counts = "0 if inspect(sys.argv[1]).filters else 1"
+    command = f"{sys.executable} -c {shlex.quote(script.format(counts))} {{file}}"
+    (check,) = check_engine(file, command=command, column="id").checks
+    assert check.use is Use.WRONG
+    assert check.num_compared == len(check.lost) > 0
+
+
+def test_a_python_that_is_none(file: Path, tmp_path: Path, old_duckdb: Path) -> None:
+    for python in (tmp_path / "nothing", "/bin/false"):
+        with pytest.raises(InvalidArgument, match="does not run as a Python"):
+            check_engine(file, "duckdb", python=python)
+    bare = old_duckdb.with_name("bare")
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n', encoding="utf-8")
+    bare.chmod(0o755)
+    with pytest.raises(InvalidArgument, match=f"{bare} -m pip install duckdb"):
+        check_engine(file, "duckdb", python=bare)
 
 
 def test_the_value_lies_between_minimum_and_maximum(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from parquet_bloomwriter import (
     EngineCheck,
     EngineReport,
     InspectReport,
+    LostRows,
     Use,
     advise,
     bloomify,
@@ -78,8 +79,14 @@ def reports(path: Path) -> Iterator[Any]:
     yield strip(path)
     check = EngineCheck(engine="an engine", version="1.0", use=Use.NOT_USED, reason="it fails")
     yield check
+    yield LostRows(column="id", value=3, count=0, expected=1)
     yield EngineReport(
-        path=str(path), column="id", value="x~", num_row_groups=2, checks=(check, check)
+        path=str(path),
+        column="id",
+        value="x~",
+        num_row_groups=2,
+        present_columns=("id",),
+        checks=(check, check),
     )
 
 

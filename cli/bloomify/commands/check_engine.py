@@ -11,12 +11,13 @@ from bloomify.console.help import Reading, complete_path, section
 from bloomify.exits import ExitCode
 from bloomify.options import all_of, printing_options, split_columns
 from bloomify.views.base import json_text
+from parquet_bloomwriter.reports.rewriting import listed_names
 from parquet_bloomwriter.text import count, safe
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.reports.engines import EngineCheck, EngineReport
 
-_COLORS = {"USED": "green", "NOT_USED": "red", "UNDECIDED": "yellow"}
+_COLORS = {"USED": "green", "NOT_USED": "red", "WRONG": "red", "UNDECIDED": "yellow"}
 
 _asked = section("What is asked")
 
@@ -38,10 +39,18 @@ _asked_options = all_of(
         "does.",
     ),
     _asked(
+        "--python",
+        metavar="PATH",
+        shell_complete=complete_path,
+        help="Ask the engines of another environment, by its Python, as in ENV/bin/python: so you "
+        "can compare versions.",
+    ),
+    _asked(
         "-c",
         "--column",
         metavar="NAME",
-        help="The column to ask for, of integers or text. [default: the first that will do]",
+        help="Ask for values of this column only. [default: for an absent value of the first one "
+        "of integers, text or bytes that will do, and for present values of all]",
     ),
     _asked(
         "--timeout",
@@ -60,6 +69,7 @@ class CheckEngineOptions(TypedDict):
     engines: tuple[str, ...]
     command: str | None
     column: str | None
+    python: str | None
     timeout: float
     as_json: bool
     quiet: bool
@@ -72,11 +82,13 @@ class CheckEngineOptions(TypedDict):
 @printing_options
 @click.pass_context
 def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngineOptions]) -> None:
-    """Prove which engines use the Bloom filters of a FILE.
+    """Prove which engines use the Bloom filters of a FILE, and that they lose no rows by them.
 
     Each engine is asked for a value that is in no row, in a copy of FILE whose data pages are
     destroyed. An engine that answers has used the filters; an engine that fails has not. A second
-    copy, without filters, shows that nothing else could have answered. FILE is not changed.
+    copy, without filters, shows that nothing else could have answered. Then each engine is asked
+    for values that are there, with filters and without: an engine that finds fewer rows with them
+    is WRONG, and the exit code is 7. FILE is not changed.
     """
     from parquet_bloomwriter.verbs.check_engine import check_engine
 
@@ -86,6 +98,7 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
         options["engines"] or None,
         column=options["column"],
         command=options["command"],
+        python=options["python"],
         timeout_s=options["timeout"],
         progress=None
         if options["as_json"]
@@ -95,8 +108,9 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
         facts = {
             "path": report.path,
             "column": report.column,
-            "value": report.value,
+            "value": _json_value(report.value),
             "row_groups": report.num_row_groups,
+            "present_columns": list(report.present_columns),
             "engines": [
                 {
                     "engine": one.engine,
@@ -104,6 +118,17 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
                     "use": one.use.name,
                     "reason": one.reason,
                     "error": one.error,
+                    "num_compared": one.num_compared,
+                    "lost": [
+                        {
+                            "column": lost.column,
+                            "value": _json_value(lost.value),
+                            "count": lost.count,
+                            "expected": lost.expected,
+                        }
+                        for lost in one.lost
+                    ],
+                    "hazards": list(one.hazards),
                 }
                 for one in report.checks
             ],
@@ -113,24 +138,34 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
         groups = count(report.num_row_groups, "row group")
         console.note(
             f"asked for {report.column} = {report.value!r}, a value made up, which only the "
-            f"filters of {groups} exclude."
+            f"filters of {groups} exclude, and for values that are in "
+            f"{listed_names(report.present_columns)}."
         )
-        if not options["engines"] and (others := _others(report)):
+        if not (options["engines"] or options["python"]) and (others := _others(report)):
             console.note(f"not asked: {', '.join(others)}; --engine NAME asks one.")
+    if report.has_wrong:
+        ctx.exit(ExitCode.ENGINE_WRONG)
     ctx.exit(ExitCode.OK if report.all_use else ExitCode.CHECK_FAILED)
+
+
+def _json_value(value: object) -> object:
+    """Return the value, or text for what JSON has no type of; bytes as hexadecimal digits."""
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if isinstance(value, int | float | str) else str(value)
 
 
 def _others(report: EngineReport) -> list[str]:
     """Return the engines that are installed and were not asked."""
-    from parquet_bloomwriter.verbs.engine_queries import ENGINES
+    from parquet_bloomwriter.verbs.engine_queries import installed_engines
 
-    asked = {one.engine for one in report.checks}
-    others = [one for one in ENGINES.values() if one.name not in asked and one.is_installed]
-    return [one.name for one in others if one.name != "bloomify"]
+    asked = {one.engine for one in report.checks} | {"bloomify"}
+    return [name for name in installed_engines() if name not in asked]
 
 
 def _line(check: EngineCheck, *, has_error: bool) -> str:
     name = safe(f"{check.engine} {check.version}".rstrip())
     use = str(check.use)
     verdict = safe(check.verdict).replace(use, click.style(use, _COLORS[check.use.name]), 1)
-    return f"{name}{verdict}" + (f": {safe(check.error)}" if has_error and check.error else "")
+    error = f": {safe(check.error)}" if has_error and check.error else ""
+    return "\n".join([f"{name}{verdict}{error}", *(f"  known: {one}" for one in check.hazards)])

@@ -134,7 +134,7 @@ def small() -> matrix.Matrix:
 
 
 def test_the_page(small: matrix.Matrix) -> None:
-    page = page_of(small)
+    page = page_of(small, "")
     assert "| UUID | FLBA(16) UUID | - | - | - | - | - | - |" in page
     assert "| BOOLEAN | BOOLEAN † | - | - | - | - | BOOLEAN † | - |" in page
     assert "| UUID | ○ | - | - | - | ✗ | - | - |" in page

@@ -81,7 +81,7 @@ package: `probe`, `read_table` and `BloomFile` against the rows written.
         """Count by engine; and write the page, if all types were tried."""
         if self._step == 1:
             found = Matrix.of(extra for tally in tallies.values() for extra in tally.extras)
-            PAGE.write_text(page_of(found), encoding="utf-8")
+            PAGE.write_text(page_of(found, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         lines = (*ENGINES, _OWN, *(line for line in tallies if line in (SPARK, LIGHT)))
         return self.counted({line: (line, _remark(tallies[line])) for line in lines}, tallies)
 

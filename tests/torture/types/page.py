@@ -6,6 +6,7 @@ import textwrap
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from tests.readers.releases.page import section_of
 from tests.torture.types.cases import CASES
 from tests.torture.types.engines import ENGINES
 from tests.torture.types.matrix import WRITERS
@@ -31,8 +32,8 @@ _MAX_REMARK = 150
 _WIDTH = 100
 
 
-def page_of(found: Matrix) -> str:
-    """The whole page."""
+def page_of(found: Matrix, old: str) -> str:
+    """The whole page, with the section of the old one that `tests.readers.releases` writes."""
     parts = (
         HEAD,
         _versions(),
@@ -42,6 +43,7 @@ def page_of(found: Matrix) -> str:
         _no_filters(found.written),
         LINES,
         DELTA,
+        section_of(old),
         READ,
         _table("type", ENGINES, (_read_row(case, found.judged) for case in CASES)),
         *(_about(engine, found.judged) for engine in ENGINES),
