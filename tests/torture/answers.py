@@ -9,6 +9,7 @@ the same SQL, where it means the same: no file is left out that it finds rows in
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import shutil
@@ -536,6 +537,12 @@ def datasets(
         yield f"count_rows() is {found.count_rows()}, not {len(rows)}"
 
 
+@functools.cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    """Return the one connection of this process: opening another takes as long as 50 tries."""
+    return duckdb.connect(config={"threads": 1})
+
+
 def probes(
     table: Table, filters: Filters, _: Condition, rows: list[int], __: random.Random
 ) -> Iterator[str]:
@@ -543,9 +550,8 @@ def probes(
     found = set(rows)
     if isinstance(filters, str):
         try:
-            query = f"SELECT row FROM read_parquet({list(table.files)}) WHERE {filters}"  # noqa: S608
-            with duckdb.connect(config={"TimeZone": "UTC"}) as connection:
-                found |= {row for (row,) in connection.execute(query).fetchall()}
+            query = f"SELECT row FROM read_parquet({list(table.files)}, union_by_name=true) WHERE {filters}"  # noqa: S608
+            found |= {row for (row,) in _duckdb().execute(query).fetchall()}
         except duckdb.Error:  # a column, a type or a literal that it has not
             pass
     for path, groups in table.files.items():
