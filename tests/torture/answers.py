@@ -550,7 +550,8 @@ def probes(
     found = set(rows)
     if isinstance(filters, str):
         try:
-            query = f"SELECT row FROM read_parquet({list(table.files)}, union_by_name=true) WHERE {filters}"  # noqa: S608
+            source = f"read_parquet({list(table.files)}, union_by_name=true)"
+            query = f"SELECT row FROM {source} WHERE {filters}"  # noqa: S608
             found |= {row for (row,) in _duckdb().execute(query).fetchall()}
         except duckdb.Error:  # a column, a type or a literal that it has not
             pass
