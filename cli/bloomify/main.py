@@ -50,11 +50,12 @@ Exit codes:
   0    done
   1    done, but a check failed, nothing can match, some data cannot be read, or no column could
        have a filter
-  2    the command line asks for something that cannot be
+  2    the command line asks for something that cannot be, or names what does not exist
   3    some files failed, the others are done
   4    not a Parquet file, or a malformed one
   5    refused: unsupported, unsafe to replace, changed meanwhile, not verified, index busy
   6    the operating system refused to read or write
+  7    an engine loses rows (check-engine)
   70   a bug
   130  interrupted (143: terminated)
 

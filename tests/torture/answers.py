@@ -306,7 +306,17 @@ def _finish(chance: random.Random, path: Path, table: pa.Table) -> None:
         for name in table.column_names[1:]:
             if pa.types.is_int64(table.schema.field(name).type) and table[name].null_count < ROWS:
                 footer = _swapped(footer, table[name].to_pylist())
-        path.write_bytes(data[:start] + footer)
+        if not _has_constants(swapped := data[:start] + footer):
+            path.write_bytes(swapped)
+
+
+def _has_constants(data: bytes) -> bool:
+    """Whether some minimum and maximum are equal: swapped with others, these are lies."""
+    metadata = pq.read_metadata(pa.BufferReader(data))
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    chunks = (group.column(place) for group in groups for place in range(group.num_columns))
+    known = (chunk.statistics for chunk in chunks if chunk.physical_type == "INT64")
+    return any(one and one.has_min_max and one.min == one.max for one in known)
 
 
 def _swapped(footer: bytes, values: Sequence[int | None]) -> bytes:
