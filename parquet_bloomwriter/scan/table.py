@@ -18,6 +18,7 @@ from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument, redacting
+from parquet_bloomwriter.predicate.arrow_columns import has_name
 from parquet_bloomwriter.scan.snapshots import OpenFile, open_file
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_url, locate
@@ -84,7 +85,8 @@ class TableFiles:
         Raises:
             InvalidArgument: If two have: pyarrow's scans cannot tell them apart.
         """
-        for name, number in Counter(self.schema.names).items():
+        names = Counter(field.name for field in self.schema if has_name(field))
+        for name, number in names.items():
             if number > 1:
                 raise named_twice(name)
 

@@ -632,7 +632,7 @@ def test_a_file_gets_no_index_in_its_folder(
 
 @pytest.mark.usefixtures("table")
 def test_patterns_and_what_is_excluded(invoke: Invoke) -> None:
-    options = ["--columns", "*i*", "--exclude", "address", "--fpp", "*=5%", "--fpp", "e*=0.1%"]
+    options = ["--columns", "*i*", "--exclude", "address,tags", "--fpp", "*=5%", "--fpp", "e*=0.1%"]
     report = json.loads(invoke("index", "create", "events", *options, "--json").stdout)["index"]
     assert (report["name"], report["left_out"]) == ("id-email", [])
     assert [(one["name"], one["fpp"]) for one in report["columns"]] == [

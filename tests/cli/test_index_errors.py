@@ -130,7 +130,7 @@ def test_a_name_of_folders_is_no_column(refuses: Callable[..., str]) -> None:
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize(
     ("column", "words"),
-    [("active", ["BOOLEAN"]), ("tags", ["tags"]), ("address", ["address.city"])],
+    [("active", ["BOOLEAN"]), ("address", ["address.city"])],
 )
 def test_a_column_that_cannot_be_indexed(
     refuses: Callable[..., str], column: str, words: list[str]
