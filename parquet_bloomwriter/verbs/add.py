@@ -260,6 +260,7 @@ def _column_reports(
         chunks[chunk] = dataclasses.replace(chunks[chunk], offset=place.offset)
     with_new = {column for _, column in placed}
     adjacent = adjacent_columns((one.column, one.offset, one.length) for one in placed.values())
+    said_of = min(adjacent, default=None)  # it is said once, though it concerns all of them
     exact = {
         column
         for (_, column), report in reports.items()
@@ -277,7 +278,7 @@ def _column_reports(
                 *(
                     notes_on(
                         leaf,
-                        is_adjacent=leaf.ordinal in adjacent,
+                        is_adjacent=leaf.ordinal == said_of,
                         is_exact=leaf.ordinal in exact,
                     )
                     if leaf.ordinal in with_new

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 RUN_JOBS = Path(__file__).with_name("run_jobs.py")
 NUM_FILES = 40
+ADJACENT = (
+    "ClickHouse 26.1 to 26.3 loses rows of columns whose filters lie next to each other; placement "
+    "column-chunk is right"
+)
 
 
 def test_every_file_of_a_partitioned_table_gets_its_filters(
@@ -38,7 +42,12 @@ def test_every_file_of_a_partitioned_table_gets_its_filters(
     for row, path in zip(rows, files, strict=True):
         old = before[str(path.relative_to(table))]
         assert row == unremarkable(
-            path, status="rewritten", built=2, bytes_before=len(old), bytes_after=size(path)
+            path,
+            status="rewritten",
+            built=2,
+            bytes_before=len(old),
+            bytes_after=size(path),
+            notes=[f"id: {ADJACENT}"],
         )
         assert strip(path.read_bytes()).data == old
         assert filtered_columns(path) == {"id", "name"}
@@ -276,7 +285,7 @@ def test_columns_may_be_missing_from_some_files(spark: SparkSession, tmp_path: P
     rows = report(bloomify_table(spark, table, ["id", "new"], fpp={"id": 0.1, "*": 0.001}))
     assert [(row["status"], row["built"], row["notes"]) for row in rows] == [
         ("rewritten", 1, ['there is no column "new"']),
-        ("rewritten", 2, []),
+        ("rewritten", 2, [f"ID: {ADJACENT}"]),
         ("unchanged", 0, ['there is no column "id"', 'there is no column "new"']),
     ]
 
@@ -344,7 +353,8 @@ def test_large_dictionaries_are_remarked_on(spark: SparkSession, tmp_path: Path)
     (tmp_path / "t").mkdir()
     pq.write_table(values, tmp_path / "t" / "f.parquet", compression="none")
     (row,) = report(bloomify_table(spark, tmp_path / "t", ["id", "few"]))
-    (note,) = row["notes"]
+    first, note = row["notes"]
+    assert first == f"id: {ADJACENT}"
     assert note.startswith("id: ")
     assert "parquet.filter.dictionary.enabled" in note
 

@@ -74,9 +74,9 @@ def _nothing(_: Path) -> None:
 
 
 ODDITIES = {
-    "missing": Oddity(make=_nothing, code=IO_ERROR, words="no such file", as_output=None),
+    "missing": Oddity(make=_nothing, code=USAGE, words="no such file", as_output=None),
     "dangling": Oddity(
-        make=lambda path: path.symlink_to("gone"), code=IO_ERROR, words="no such file",
+        make=lambda path: path.symlink_to("gone"), code=USAGE, words="no such file",
         as_output=None,
     ),
     "loop": Oddity(make=_loop, code=IO_ERROR, words="levels of symbolic links", as_output=IO_ERROR),
@@ -97,7 +97,7 @@ ODDITIES = {
         make=_nothing, name="/dev/null", code=REFUSED, words="character device", as_output=REFUSED
     ),
     "proc": Oddity(
-        make=_nothing, name="/proc/cpuinfo", code=NOT_PARQUET, words="0 bytes", as_output=IO_ERROR
+        make=_nothing, name="/proc/cpuinfo", code=NOT_PARQUET, words="0 bytes", as_output=USAGE
     ),
     "empty": Oddity(
         make=lambda path: path.touch(), code=NOT_PARQUET, words="0 bytes", as_output=None
@@ -110,8 +110,8 @@ ODDITIES = {
         as_output=IO_ERROR,
     ),
     "below-a-file": Oddity(
-        make=lambda path: path.parent.touch(), name="file/odd.parquet", code=IO_ERROR,
-        words="", as_output=IO_ERROR,
+        make=lambda path: path.parent.touch(), name="file/odd.parquet", code=USAGE,
+        words="", as_output=USAGE,
     ),
 }  # fmt: skip
 

@@ -29,7 +29,6 @@ import sys
 import threading
 import traceback
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
 from bloomify.main import main as command
@@ -101,8 +100,8 @@ def _be_child(task: dict[str, Any], files: tuple[int, int], page: mmap.mmap) -> 
     if task["gate"]:
         ctypes.CDLL(None).prctl(_SET_PTRACER, ctypes.c_ulong(_ANYBODY))  # may fail: not all ask
     if task["gate"] == WORKER:
-        pool = functools.partial(ThreadPoolExecutor, initializer=gate)
-        vars(parallel)["ThreadPoolExecutor"] = pool
+        pool = functools.partial(parallel.WorkerPool, initializer=gate)
+        vars(parallel)["WorkerPool"] = pool
     try:
         if task["gate"] == START:
             gate()
