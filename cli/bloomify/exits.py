@@ -55,9 +55,8 @@ def exit_code_of(error: BaseException) -> ExitCode:
     """Map an error to the exit code of a run in which it is the only error."""
     from parquet_bloomwriter import errors
 
-    if isinstance(error, errors.InvalidArgument | errors.IndexNotFound):
-        return ExitCode.USAGE
-    if isinstance(error, FileNotFoundError | NotADirectoryError):  # of what was named
+    is_missing = isinstance(error, FileNotFoundError | NotADirectoryError | errors.IndexNotFound)
+    if is_missing or isinstance(error, errors.InvalidArgument):
         return ExitCode.USAGE
     if isinstance(error, errors.NotParquet | errors.MalformedFile | errors.MalformedFilter):
         return ExitCode.NOT_PARQUET

@@ -111,7 +111,7 @@ ODDITIES = {
     ),
     "below-a-file": Oddity(
         make=lambda path: path.parent.touch(), name="file/odd.parquet", code=USAGE,
-        words="", as_output=USAGE,
+        words="", as_output=IO_ERROR,
     ),
 }  # fmt: skip
 
