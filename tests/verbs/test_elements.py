@@ -1,7 +1,7 @@
 """Conditions on elements of lists, and on keys and values of maps: what is read, and what is not.
 
-An oracle in Python says which rows satisfy a condition; DuckDB says the same of files that it can
-read. No row group with such a row may be excluded.
+DuckDB says which rows satisfy a condition. No row group with such a row may be excluded, and the
+reading verbs return just these rows.
 """
 
 from __future__ import annotations
