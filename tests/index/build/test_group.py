@@ -215,14 +215,14 @@ def check_column(path: Path, name: str, rows: list[dict[str, Any]]) -> None:
 
 def test_reasons(tmp_path: Path) -> None:
     root = tmp_path / "t"
-    good = pa.table({"x": [1], "l": [[1]], "b": [True]})
+    good = pa.table({"x": [1], "l": [[[1]]], "b": [True]})
     write(
         root,
         {
-            "both.parquet": pa.table({"x": [1], "X": [2], "l": [[1]]}),
+            "both.parquet": pa.table({"x": [1], "X": [2], "l": [[[1]]]}),
             "good.parquet": good,
-            "lacks.parquet": pa.table({"y": [1], "l": [[1]]}),
-            "upper.parquet": pa.table({"X": [5], "l": [[1]]}),
+            "lacks.parquet": pa.table({"y": [1], "l": [[[1]]]}),
+            "upper.parquet": pa.table({"X": [5], "l": [[[1]]]}),
         },
     )
     (root / "empty.parquet").write_bytes(b"")
@@ -230,7 +230,7 @@ def test_reasons(tmp_path: Path) -> None:
     data = (root / "good.parquet").read_bytes()
     (root / "cut.parquet").write_bytes(data[:-10])
     os.mkfifo(root / "fifo.parquet")
-    built = build(root, tmp_path, "x", "l.list.element", "b")
+    built = build(root, tmp_path, "x", "l.list.element.list.element", "b")
     reasons = built.reasons()
     assert {file for file, _ in reasons} == {
         f"{name}.parquet"
@@ -241,10 +241,10 @@ def test_reasons(tmp_path: Path) -> None:
     assert reasons["both.parquet", "x"] == '2 columns are named "x" if case does not matter'
     assert reasons["lacks.parquet", "x"] == 'there is no column "x"'
     assert reasons["good.parquet", "b"].startswith("BOOLEAN columns get no filters")
-    assert reasons["good.parquet", "l.list.element"].startswith("lists and maps are not indexed")
+    assert reasons["good.parquet", "l.list.element.list.element"].startswith("its values are parts")
     assert reasons["text.parquet", "x"] == 'the last four bytes are not "PAR1"'
     assert reasons["fifo.parquet", "x"] == "this is a FIFO"
-    assert built.result.incomplete == ("x", "l.list.element", "b")
+    assert built.result.incomplete == ("x", "l.list.element.list.element", "b")
     assert built.result.changed == ()
 
 

@@ -54,7 +54,7 @@ def table(tmp_path: Path) -> Path:
             "a.parquet": pa.table({"id": np.arange(1000), "email": ["a"] * 1000}),
             "b.parquet": pa.table({"id": [1, None, 2], "email": [None, "a", "b"]}),
             "c.parquet": pa.table({"other": range(7)}),
-            "d.parquet": pa.table({"s": nested, "list": [[1]] * 10, "flag": [True] * 10}),
+            "d.parquet": pa.table({"s": nested, "list": [[[1]]] * 10, "flag": [True] * 10}),
         },
     )
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else PAR1")
@@ -100,7 +100,7 @@ def test_no_global_filter_is_planned_that_would_be_useless(table: Path) -> None:
         ("ids", 'there is no column "ids"', "Did you mean id?"),
         ("s", "it is a group, of the columns s.x, s.y", "Name one of its columns, as in s.x."),
         ("flag", "BOOLEAN columns get no filters", ""),
-        ("list.list.element", "lists and maps are not indexed", ""),
+        ("list.list.element.list.element", "its values are parts of elements of a list", ""),
         ("list", "it is a group, of the columns list.list.element", "list.list.element"),
     ],
 )
