@@ -407,7 +407,8 @@ def _alike(
     if isinstance(value, Decimal) and isinstance(literal, float):
         return value, Decimal(str(literal))
     is_decimal = notation is _sql and isinstance(literal, float) and "e" not in str(literal)
-    if pa.types.is_float32(type_) and (rounds or is_decimal) and math.isfinite(literal):
+    rounds |= is_decimal or notation is _expression  # which has literals of the column's type
+    if pa.types.is_float32(type_) and rounds and math.isfinite(literal):
         return value, float(np.float32(literal))
     return value, literal
 
