@@ -40,6 +40,7 @@ from parquet_bloomwriter.index.query.sliced import SlicedIndex
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
 from parquet_bloomwriter.index.table_formats import why_not_plain
+from parquet_bloomwriter.predicate.expression import Constant
 from parquet_bloomwriter.text import safe, words_of
 
 if TYPE_CHECKING:
@@ -208,7 +209,11 @@ class Snapshot:
 
     def about_columns(self, expression: Expression) -> Expression:
         """Return a predicate in which conditions on lists and maps name indexed columns."""
-        return about_columns(expression, [column.name for column in self.entry.columns])
+        try:
+            return about_columns(expression, [column.name for column in self.entry.columns])
+        except RecursionError as error:
+            self.problem = _reason_of(error, self.folder)
+            return Constant(value=True)
 
     def could_exclude(self, expression: Expression) -> bool:
         """Return whether the index could exclude any file by a predicate."""
