@@ -134,7 +134,10 @@ def _is_any(_leaf: Leaf) -> bool:
     return True
 
 
-_ISSUES = "https://github.com/{}/issues/{}".format
+def _issue(repository: str, number: int) -> str:
+    return f"https://github.com/{repository}/issues/{number}"
+
+
 HAZARDS: tuple[Hazard, ...] = (
     Hazard(
         engine="DuckDB",
@@ -142,7 +145,7 @@ HAZARDS: tuple[Hazard, ...] = (
         last="1.5.6",
         columns="BLOB columns that have filters",
         is_of=_is_binary,
-        threads=(_ISSUES("duckdb/duckdb", 23053), _ISSUES("duckdb/duckdb", 23829)),
+        threads=(_issue("duckdb/duckdb", 23053), _issue("duckdb/duckdb", 23829)),
     ),
     Hazard(
         engine="ClickHouse",
@@ -151,7 +154,7 @@ HAZARDS: tuple[Hazard, ...] = (
         columns="columns whose filters lie next to each other; placement column-chunk is right",
         is_of=_is_any,
         shape=Shape.ADJACENT,
-        threads=(_ISSUES("ClickHouse/ClickHouse", 102385), _ISSUES("chdb-io/chdb", 587)),
+        threads=(_issue("ClickHouse/ClickHouse", 102385), _issue("chdb-io/chdb", 587)),
     ),
     Hazard(
         engine="ClickHouse",
@@ -160,7 +163,7 @@ HAZARDS: tuple[Hazard, ...] = (
         columns="nullable columns that have filters, if 0 or an empty text is asked for",
         is_of=_is_nullable,
         reading=Reading.NOT_NULL,
-        threads=(_ISSUES("ClickHouse/ClickHouse", 112580),),
+        threads=(_issue("ClickHouse/ClickHouse", 112580),),
     ),
     Hazard(
         engine="DataFusion",
@@ -168,7 +171,7 @@ HAZARDS: tuple[Hazard, ...] = (
         last="54",
         columns="decimals of fixed length that have filters",
         is_of=_is_fixed_decimal,
-        threads=(_ISSUES("apache/datafusion", 22994),),
+        threads=(_issue("apache/datafusion", 22994),),
     ),
     Hazard(
         engine="cuDF",
@@ -199,14 +202,14 @@ HAZARDS: tuple[Hazard, ...] = (
         columns="INT32 and FLOAT columns that have filters",
         is_of=_is_narrow,
         reading=Reading.WIDER,
-        threads=(_ISSUES("apache/hudi", 19467),),
+        threads=(_issue("apache/hudi", 19467),),
     ),
     Hazard(
         engine="Trino",
         columns="INT32 columns that have filters",
         is_of=_is_narrow,
         reading=Reading.WIDER,
-        threads=(_ISSUES("trinodb/trino", 30544),),
+        threads=(_issue("trinodb/trino", 30544),),
         seen=Seen.DOCUMENTED,
     ),
     Hazard(

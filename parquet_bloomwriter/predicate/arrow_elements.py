@@ -5,8 +5,9 @@ a map). So this module registers a function of its own, written in Python:
 
     any_element(list or map, what of it, condition)    is the condition true of some element?
 
-The condition is an expression of the field `element`, pickled. It is evaluated on the elements of a
-whole batch in one thread: pyarrow's threads wait for the function, and more of them may not come.
+The condition is the number of an expression of the field `element`, which this module keeps. It is
+evaluated on the elements of a whole batch in one thread: pyarrow's threads wait for the function,
+and more of them may not come.
 The function is never null; where a condition in SQL is, `Holds` says.
 
 pyarrow looks functions up by the exact type of arguments, so each type of lists and maps gets a
@@ -15,11 +16,13 @@ function. An expression with such a function can be evaluated in this process on
 
 from __future__ import annotations
 
-import pickle
+import itertools
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.caches import make_room
+from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.predicate.arrow_columns import type_of_part
 from parquet_bloomwriter.predicate.arrow_comparison import compare, joined
 
@@ -89,14 +92,29 @@ class _Elements:
         import pyarrow.compute as pc
 
         name = _registered(self.column.type)
-        arguments = [self.column.field, pc.scalar(self.part), pc.scalar(pickle.dumps(condition))]
+        arguments = [self.column.field, pc.scalar(self.part), pc.scalar(_kept(condition))]
         return pc.Expression._call(name, arguments)  # noqa: SLF001  no other way to call it
 
 
 _functions: dict[pa.DataType, str] = {}
 """Names of the functions that are registered, by the type of lists and maps."""
 
+_conditions: dict[int, pc.Expression] = {}
+"""The conditions that were asked for last, by their numbers."""
+
+_MOST_CONDITIONS = 10_000
+"""Conditions to keep, some 10 MB; an older one fails if it is still evaluated."""
+
+_numbers = itertools.count()
 _lock = Lock()
+
+
+def _kept(condition: pc.Expression) -> int:
+    """Keep a condition, and return its number."""
+    make_room(_conditions, most=_MOST_CONDITIONS)
+    number = next(_numbers)
+    _conditions[number] = condition
+    return number
 
 
 def _registered(type_: pa.DataType) -> str:
@@ -108,7 +126,7 @@ def _registered(type_: pa.DataType) -> str:
         if type_ not in _functions:
             name = f"parquet_bloomwriter.any_element_{len(_functions)}"
             text = "Whether a condition is true of an element of a list or a map"
-            arguments = {"container": type_, "part": pa.string(), "condition": pa.binary()}
+            arguments = {"container": type_, "part": pa.string(), "condition": pa.int64()}
             about = {"summary": text, "description": f"{text}: see predicate.arrow_elements."}
             pc.register_scalar_function(_any_element, name, about, arguments, pa.bool_())
             _functions[type_] = name
@@ -124,9 +142,12 @@ def _any_element(context: Any, container: Any, part: Any, condition: Any) -> pa.
         container = pa.repeat(container, context.batch_length)
     elements, rows = _flattened(container, part.as_py())
     table = pa.table({_ELEMENT: elements, _ROW: rows})
+    asked = _conditions.get(condition.as_py())
+    if asked is None:
+        raise InvalidArgument("the condition is not of this process, or too old")
     steps = [
         acero.Declaration("table_source", acero.TableSourceNodeOptions(table)),
-        acero.Declaration("filter", acero.FilterNodeOptions(pickle.loads(condition.as_py()))),  # noqa: S301  of this process
+        acero.Declaration("filter", acero.FilterNodeOptions(asked)),
     ]
     found = acero.Declaration.from_sequence(steps).to_table(use_threads=False)
     holds_it = np.zeros(len(container), np.bool_)

@@ -54,12 +54,13 @@ def text_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def sql_condition(question: Question, column: str, literals: Literals, rows: str) -> str:
-    """Return the condition in SQL; in `rows`, a query, `{}` stands for the literals of a join."""
+def sql_condition(question: Question, column: str, literals: Literals, rows_of: str) -> str:
+    """Return the condition in SQL; `rows_of` is the engine's function from an array to rows."""
     spelled = ", ".join(sql_literal(coded, literals) for coded in question["values"])
     if question["form"] == "=":
         return f"{column} = {spelled}"
-    return f"{column} IN ({rows.format(spelled) if question['form'] == 'join' else spelled})"
+    rows = f"SELECT {rows_of}([{spelled}])" if question["form"] == "join" else spelled
+    return f"{column} IN ({rows})"
 
 
 def sql_literal(coded: Any, literals: Literals) -> str:  # noqa: ANN401
@@ -98,7 +99,7 @@ def duckdb() -> tuple[str, Count]:
 
     def count(question: Question) -> Any:  # noqa: ANN401
         column = ".".join(f'"{name}"' for name in quoted_names(question, '"'))
-        condition = sql_condition(question, column, literals, "SELECT unnest([{}])")
+        condition = sql_condition(question, column, literals, "unnest")
         paths = [*filter(None, [question["schema_of"]]), question["path"]]
         query = f"SELECT count(*) FROM read_parquet(?) WHERE {condition}"  # noqa: S608  spelled here
         return connection.execute(query, [paths]).fetchone()[0]
@@ -142,8 +143,7 @@ def datafusion() -> tuple[str, Count]:
     def count(question: Question) -> Any:  # noqa: ANN401
         first, *others = quoted_names(question, '"')
         column = f't."{first}"' + "".join(f"['{name}']" for name in others)
-        rows = "SELECT unnest([{}])"
-        condition = sql_condition(question, column, literals, rows)
+        condition = sql_condition(question, column, literals, "unnest")
         schema = None
         if question["schema_of"]:
             schema = import_module("pyarrow.parquet").read_schema(question["schema_of"])
@@ -196,7 +196,7 @@ def clickhouse() -> tuple[str, Count]:
 
     def query_of(question: Question) -> str:
         column = ".".join(f'"{name}"' for name in quoted_names(question, '"'))
-        condition = sql_condition(question, column, literals, "SELECT arrayJoin([{}])")
+        condition = sql_condition(question, column, literals, "arrayJoin")
         source = f"'{escaped(question['path'])}', Parquet"
         if question["schema_of"]:
             source += f", '{escaped(structure_of(question['schema_of']))}'"

@@ -87,7 +87,10 @@ def test_a_column_is_downloaded_once(client: Client, bucket: str) -> None:
             metadata.row_group(n).column(0).total_compressed_size
             for n in range(metadata.num_row_groups)
         )
-        assert report.columns[0].notes == ()
+        (note,) = report.columns[0].notes
+        assert note.startswith(
+            "ClickHouse 26.1 to 26.3 loses rows of columns whose filters lie next"
+        )
         of_filters = sum(chunk.length for chunk in report.columns[0].chunks)
         assert report.store is not None
         assert of_column < report.store.down <= of_column + of_filters + 300_000
