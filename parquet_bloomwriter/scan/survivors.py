@@ -321,7 +321,7 @@ def _probed(
 
 def _openable(table: TableFiles, fragment: ds.ParquetFileFragment) -> Openable:
     if table.is_open:
-        return Given(table.source if table.opened is None else table.opened.source)
+        return Given(table.source if table.probed is None else table.probed)
     place = locate(fragment.path, fragment.filesystem)
     return Location(path=place.path, filesystem=place.filesystem, name=place.path)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument, redacting
 from parquet_bloomwriter.predicate.arrow_columns import has_name
-from parquet_bloomwriter.scan.snapshots import OpenFile, open_file
+from parquet_bloomwriter.scan.snapshots import open_file
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_url, locate
 from parquet_bloomwriter.source.listing import find_in_folder
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
+
+    from parquet_bloomwriter.source import Source
 
     Projection: TypeAlias = Sequence[str] | Mapping[str, pc.Expression]
     """Names of columns, or expressions by the names of their results."""
@@ -59,8 +61,8 @@ class TableFiles:
     options: Mapping[str, Any]
     """How the files are decoded: arguments of `ParquetDataset`, by name."""
 
-    opened: OpenFile | None = None
-    """A single file on disk, opened once for all steps."""
+    probed: Source | None = None
+    """The same for probing, if it is a single file that is open."""
 
     def check_columns(self, columns: Sequence[str]) -> None:
         """Check that there are columns of these names, as far as these are plain.
@@ -155,6 +157,10 @@ def find_table(
             remedy="If an index named the files, no file can hold the rows that were asked for.",
         )
     source = source if several is None else several
+    if _is_file_object(source):
+        # pyarrow takes a read of fewer bytes than it asked for as the end of the file.
+        own = wrapped(source)
+        return _discover(as_arrow_file(own), filesystem, partitioning, options, probed=own)
     found, place = _as_pyarrow_takes_it(source, filesystem)
     if "ignore_prefixes" not in options:
         table = _in_folder(found, place, partitioning, options)
@@ -202,7 +208,7 @@ def _opened_once(
         if not os.path.isfile(path):  # noqa: PTH113  a FIFO must not be opened
             return None
         opened = open_file(path, memory_map=bool(options.get("memory_map")))
-        return _discover(opened.file, None, partitioning, options, opened=opened)
+        return _discover(opened.file, None, partitioning, options, probed=opened.source)
     except (OSError, pa.ArrowException):
         return None
 
@@ -213,12 +219,12 @@ def _discover(
     partitioning: object,
     options: Mapping[str, Any],
     *,
-    opened: OpenFile | None = None,
+    probed: Source | None = None,
 ) -> TableFiles:
     import pyarrow.parquet as pq
 
     table = pq.ParquetDataset(source, filesystem, partitioning=partitioning, **options)
-    return _table_of(table, tuple(table.fragments), source, options, opened)
+    return _table_of(table, tuple(table.fragments), source, options, probed)
 
 
 def _table_of(
@@ -226,7 +232,7 @@ def _table_of(
     fragments: tuple[ds.ParquetFileFragment, ...],
     source: object,
     options: Mapping[str, Any],
-    opened: OpenFile | None = None,
+    probed: Source | None = None,
 ) -> TableFiles:
     return TableFiles(
         source=source,
@@ -234,7 +240,7 @@ def _table_of(
         schema=table.schema,
         partitions=_partitions(table, fragments),
         options=options,
-        opened=opened,
+        probed=probed,
     )
 
 
@@ -292,10 +298,16 @@ def _partitions(
     return {name: dictionaries.get(name) for name in sorted(names)}
 
 
-def _as_pyarrow_takes_it(  # noqa: PLR0911  one for each kind
-    source: Any,  # noqa: ANN401
-    filesystem: Any,  # noqa: ANN401
-) -> tuple[Any, Any]:
+def _is_file_object(source: object) -> bool:
+    import pyarrow as pa
+
+    others = (str, os.PathLike, list, bytes, bytearray, memoryview, Location)
+    return not isinstance(source, (*others, pa.Buffer, pa.NativeFile)) and not hasattr(
+        source, "for_arrow"
+    )
+
+
+def _as_pyarrow_takes_it(source: Any, filesystem: Any) -> tuple[Any, Any]:  # noqa: ANN401
     """Wrap bytes, and resolve URLs that pyarrow may not know; leave all else to pyarrow."""
     import pyarrow as pa
 
@@ -305,9 +317,6 @@ def _as_pyarrow_takes_it(  # noqa: PLR0911  one for each kind
         return _of_locations([source])
     if hasattr(source, "for_arrow"):
         return source.for_arrow(), filesystem
-    if not isinstance(source, str | os.PathLike | list | pa.Buffer | pa.NativeFile):
-        # pyarrow takes a read of fewer bytes than it asked for as the end of the file.
-        return as_arrow_file(wrapped(source)), filesystem
     if filesystem is None and _is_url(source):
         place = locate(str(source))
         return place.path, place.filesystem
