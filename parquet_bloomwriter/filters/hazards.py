@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.sbbf.header import usual_header_length
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.metadata.footer import Footer
@@ -244,7 +245,7 @@ def notes_of_hazards(
 
 
 def hazards_of_engine(
-    engine: str, version: str, footer: Footer, leaves: Iterable[Leaf]
+    engine: str, version: str, footer: Footer, leaves: Sequence[Leaf]
 ) -> list[Hazard]:
     """Return the hazards of one version of an engine that concern filters of these columns.
 
@@ -261,18 +262,22 @@ def hazards_of_engine(
         return []
     fields = (ChunkField.BLOOM_FILTER_OFFSET, ChunkField.BLOOM_FILTER_LENGTH)
     offsets, lengths = map(footer.chunks.value, fields)
-    adjacent = adjacent_columns(
+    filters = [
         (column, int(offsets[row_group, column]), int(lengths[row_group, column]))
         for row_group, column in zip(*(offsets > 0).nonzero(), strict=True)
-    )
-    return [
-        hazard
-        for hazard in known
-        if any(
-            hazard.is_of(leaf) and (hazard.shape is Shape.ANY or leaf.ordinal in adjacent)
-            for leaf in leaves
-        )
     ]
+    adjacent = adjacent_columns(filters)
+    exact = {
+        column
+        for column, _, length in filters
+        if (num_bytes := length - usual_header_length(length)) & (num_bytes - 1)
+    }
+    of_shape = {
+        Shape.ANY: leaves,
+        Shape.ADJACENT: [leaf for leaf in leaves if leaf.ordinal in adjacent],
+        Shape.EXACT: [leaf for leaf in leaves if leaf.ordinal in exact],
+    }
+    return [one for one in known if any(map(one.is_of, of_shape[one.shape]))]
 
 
 def adjacent_columns(filters: Iterable[tuple[int, int, int]]) -> frozenset[int]:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 Part: TypeAlias = Literal["element", "key", "value"]
 """What of a list or of a map a leaf holds."""
 
+MOST_INSIDE = 2
+"""Names of a leaf from the repeated field on: `list.element`, `key_value.key`, or one of them."""
+
 _ENTRY: tuple[Part, Part] = ("key", "value")
 
 
@@ -36,11 +39,7 @@ def holds_parts(leaf: Leaf) -> bool:
     """Return whether a leaf's values are parts of a list or a map that a row has one of."""
     if leaf.repetitions.count(Repetition.REPEATED) != 1:
         return False
-    return leaf.repetitions.index(Repetition.REPEATED) >= len(leaf.repetitions) - _MOST_INSIDE
-
-
-_MOST_INSIDE = 2
-"""Names of a leaf from the repeated field on: `list.element`, `key_value.key`, or one of them."""
+    return leaf.repetitions.index(Repetition.REPEATED) >= len(leaf.repetitions) - MOST_INSIDE
 
 
 def leaves_by_part(leaves: Iterable[Leaf]) -> dict[tuple[str, Part], list[Leaf]]:

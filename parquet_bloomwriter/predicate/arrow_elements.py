@@ -7,8 +7,8 @@ a map). So this module registers a function of its own, written in Python:
 
 The condition is the number of an expression of the field `element`, which this module keeps. It is
 evaluated on the elements of a whole batch in one thread: pyarrow's threads wait for the function,
-and more of them may not come.
-The function is never null; where a condition in SQL is, `Holds` says.
+and there may be no other thread to evaluate it. The function returns true or false; `holds` adds
+the nulls of SQL, see `expression.Holding`.
 
 pyarrow looks functions up by the exact type of arguments, so each type of lists and maps gets a
 function. An expression with such a function can be evaluated in this process only.
@@ -53,7 +53,7 @@ def holds(column: Column, node: Holds, *, is_negated: bool) -> pc.Expression:
 
     elements = _Elements(column=column, part=node.part, type=type_of_part(column, node.part))
     nothing = pc.scalar(value=False)
-    condition = compare(elements, "=", node.value, is_negated=False)
+    condition = compare(elements, "=", node.value, is_negated=False)  # which checks types
     if node.value is None:
         return nothing
     found = nothing if condition.equals(nothing) else elements.any(condition)

@@ -346,6 +346,8 @@ def _holding(container: Expr, literal: Expr, function: Holding) -> Holds | None:
     elif container.key == "mapkeys" and has_only(container, "this"):
         part, container = "key", container.this
     elif container.key == "anonymous" and container.name.lower() == "map_values":
+        if len(container.expressions) != 1:
+            return None
         part, container = "value", container.expressions[0]
     column = column_of(container)
     return None if column is None else Holds(column, part, literal_value(literal), function)

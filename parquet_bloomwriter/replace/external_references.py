@@ -36,6 +36,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -333,12 +334,13 @@ def _references(place: Path) -> Iterator[Reference]:
         yield from _tables(folder, reaches | Reach.ICEBERG)
 
 
-def _upwards(start: str) -> Iterator[tuple[str, Reach]]:
-    """Yield a folder and those above it, each with the reaches of records that count there."""
+@lru_cache(maxsize=128)
+def _upwards(start: str) -> tuple[tuple[str, Reach], ...]:
+    """Return a folder and those above it, each with the reaches of records that count there."""
     folders = [start]
     while (above := os.path.dirname(folders[-1])) != folders[-1]:
         folders.append(above)
-    return zip(folders, reaches_upwards(map(os.path.basename, folders)), strict=True)
+    return tuple(zip(folders, reaches_upwards(map(os.path.basename, folders)), strict=True))
 
 
 def _summaries(folder: Path) -> Iterator[Reference]:

@@ -37,7 +37,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -196,9 +196,8 @@ def walk(
         OSError: If a folder cannot be listed.
     """
     hides = hides or leftovers.hides
-    guard = _LinkGuard()
-    above = map(str, Path(os.path.realpath(root)).parents)
-    pending: list[tuple[str, tuple[str, ...]]] = [("", (*above, root))]
+    guard = _LinkGuard(root)
+    pending: list[tuple[str, tuple[str, ...]]] = [("", (root,))]
     while pending:
         prefix, way = pending.pop()
         with os.scandir(way[-1]) as entries:
@@ -229,9 +228,15 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 class _LinkGuard:
     """Links to folders, as one search follows them."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: str) -> None:
+        self._root = root
         self._identities: dict[str, tuple[int, int]] = {}
         self._visits: Counter[tuple[int, int]] = Counter()
+
+    @cached_property
+    def _above(self) -> tuple[str, ...]:
+        """The folders above the root, without links."""
+        return tuple(map(str, Path(os.path.realpath(self._root)).parents))
 
     def is_loop(self, path: str, way: Sequence[str]) -> bool:
         """Return whether a link leads back to a folder on the way to it, from the top of the disk.
@@ -250,7 +255,7 @@ class _LinkGuard:
                 path=path,
                 remedy="Name the folders without links.",
             )
-        return any(self._identity(folder) == place for folder in way)
+        return any(self._identity(folder) == place for folder in (*way, *self._above))
 
     def _identity(self, path: str) -> tuple[int, int]:
         if path not in self._identities:

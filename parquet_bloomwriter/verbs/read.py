@@ -242,9 +242,9 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
     and others that ask a dataset for its fragments need `filter_rows=False`; they have to repeat
     the filters, then, and must not be asked for `count_rows()`, which counts whole files.
 
-    The dataset is of the files as they are now. Files on disk that it reads in part stay open, up
-    to 100 of them: other files may take their names. If another such file changed, a scan raises
-    `FileChanged`. On stores this is not noticed: make the dataset anew if rows change.
+    The dataset reads the files as they are now. Of the files on disk of which it leaves row groups
+    out, it keeps up to 100 open, so that other files may take their names. If one of the others
+    changed, a scan raises `FileChanged`. On stores, a change is not noticed: make the dataset anew.
 
     Args:
         source: As for `read_table`.

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 from parquet_bloomwriter import AddReport, advise, bloomify
-from parquet_bloomwriter.filters.hazards import HAZARDS, Reading, Seen, Shape, adjacent_columns
+from parquet_bloomwriter.filters.hazards import (
+    HAZARDS,
+    Reading,
+    Seen,
+    Shape,
+    adjacent_columns,
+    hazards_of_engine,
+)
+from parquet_bloomwriter.source.open import opened_with_footer
 from tests.readers.releases.page import PAGE, rewritten
 from tests.verbs.files import written
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.sbbf.sizing import Sizing
 
 TABLE = pa.table(
     {"id": [i * 7 % 901 for i in range(300)], "blob": [b"\xff%d" % i for i in range(300)]}
@@ -78,3 +90,14 @@ def test_each_hazard_is_of_something_and_is_documented() -> None:
         assert isinstance(hazard.shape, Shape)
         assert isinstance(hazard.reading, Reading)
         assert str(hazard)
+
+
+@pytest.mark.parametrize("sizing", ["pow2", "exact"])
+def test_only_filters_of_exact_sizes_concern_engines_that_misread_these(sizing: Sizing) -> None:
+    data = bloomify(written(TABLE), ["id", "blob"], fpp=0.001, placement="end", sizing=sizing).data
+    assert data is not None
+    with opened_with_footer(data) as (_, footer):
+        found = hazards_of_engine("Impala", "4.5", footer, footer.leaves)
+        assert [one.shape for one in found] == ([Shape.EXACT] if sizing == "exact" else [])
+        (one,) = hazards_of_engine("ClickHouse", "26.3.9", footer, footer.leaves[:1])[:1]
+        assert one.shape is Shape.ADJACENT

@@ -313,6 +313,19 @@ def test_numbers_too_long_for_python_are_opaque(number: str) -> None:
     assert isinstance(parse_sql(f"a IN (1, {number})"), Opaque)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        *("list_contains()", "list_contains(a)", "list_contains(a, 1, 2)", "list_contains(1, 2)"),
+        *("list_contains(map_values(), 1)", "list_contains(map_values(a, b), 1)"),
+        *("array_contains(a + 1, 1)", "map_contains(a, b)"),
+        *("1 = ANY()", "1 = ANY(a, b)", "1 = ALL(a)", "1 <> ANY(a)"),
+    ],
+)
+def test_functions_of_lists_with_other_arguments_are_opaque(function: str) -> None:
+    assert isinstance(parse_sql(function), Opaque)
+
+
 def test_opaque_parts_keep_their_text() -> None:
     tree = parse_sql("a = 1 OR /* what? */ b LIKE 'it''s%' OR \"c d\" + 1 > 2")
     assert tree == Or((A, Opaque("b LIKE 'it''s%'"), Opaque('"c d" + 1 > 2')))

@@ -24,7 +24,7 @@ from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.iceberg.schema import leaves_by_id
 from parquet_bloomwriter.metadata import Leaf, PhysicalType, Repetition
-from parquet_bloomwriter.metadata.elements import leaves_by_part
+from parquet_bloomwriter.metadata.elements import MOST_INSIDE, leaves_by_part
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.tree import column_tree, has_ids
 
@@ -75,14 +75,10 @@ def columns_holding(names: Iterable[str], list_or_map: str, part: Part) -> list[
         if (name == list_or_map and part == "element")
         or (
             name.startswith(above)
-            and len(inside := name.removeprefix(above).split(".")) <= _MOST_INSIDE
+            and len(inside := name.removeprefix(above).split(".")) <= MOST_INSIDE
             and part in ("element", inside[-1])
         )
     ]
-
-
-_MOST_INSIDE = 2
-"""Names from a list or a map to a leaf that is a part of it: `list.element`, `key_value.key`."""
 
 
 def _elements(leaves: tuple[Leaf, ...], lower: str) -> list[Leaf]:
