@@ -22,6 +22,7 @@ import os
 import tempfile
 import time
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.index.storage.base import is_on_store
@@ -112,7 +113,7 @@ def list_files(
         sure += listed.parquet_among(doubtful, left)
     else:
         sure += [one for one in doubtful if is_parquet(location(root, one), left)]
-    return sorted(sure)
+    return sorted(sure, key=attrgetter("path"))  # paths differ, and whole files compare slowly
 
 
 def _candidates(root: str, leftovers: Leftovers) -> tuple[list[FileId], list[FileId]]:

@@ -27,7 +27,6 @@ from __future__ import annotations
 import contextlib
 import operator
 import re
-from itertools import starmap
 from typing import TYPE_CHECKING, Any, cast
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -302,9 +301,9 @@ def _atom(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  p
 def _comparison(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001, PLR0911  passed on; one for each kind
     if not has_only(node, "this", "expression"):
         return None
-    if node.key == "eq":
-        rows = (node.this, node.expression), (node.expression, node.this)
-        found = None if is_negated else next(filter(None, starmap(_equal_rows, rows)), None)
+    if node.key == "eq" and not is_negated:
+        sides = node.this, node.expression
+        found = _equal_rows(*sides) or _equal_rows(*reversed(sides))
         if found is not None:
             return And(found)
     as_written, mirrored, evaluate = OPERATORS_OF_SQL[node.key]
@@ -399,9 +398,10 @@ def _rows_membership(node: Expr) -> Expression | None:
 
 def _equal_rows(columns: Expr, literals: Expr) -> tuple[Comparison, ...] | None:
     """Return that columns of a row value equal literals; None if one is null or unknown."""
-    names = [name for one in _row_of(columns) if (name := column_of(one)) is not None]
-    others = _row_of(literals)
-    if not names or not len(names) == len(_row_of(columns)) == len(others):
+    row = _row_of(columns)
+    names = [name for one in row if (name := column_of(one)) is not None]
+    others = _row_of(literals) if names else []
+    if not names or not len(names) == len(row) == len(others):
         return None
     values = list(map(literal_value, others))
     pairs = zip(names, values, strict=True)

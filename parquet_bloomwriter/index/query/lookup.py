@@ -59,7 +59,7 @@ from parquet_bloomwriter.predicate import columns_of, parse, to_text
 from parquet_bloomwriter.source.folders import Leftovers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -174,8 +174,12 @@ def look_up_in(  # noqa: PLR0913  as `look_up`
         was_listed=was_listed,
         passed_over=left.groups(),
     )
-    _check_columns(expression, opened, managed, report, [location(root, file) for file in found])
+    _check_columns(expression, opened, managed, report, partial(_locations, root, found))
     return report
+
+
+def _locations(root: str, files: Iterable[FileId]) -> list[str]:
+    return [location(root, file) for file in files]
 
 
 def _check_columns(
@@ -183,7 +187,7 @@ def _check_columns(
     opened: Mapping[str, Snapshot | Reason],
     managed: ManagedTable | None,
     report: LookupReport,
-    paths: Sequence[str] | None = None,
+    list_paths: Callable[[], list[str]] | None = None,
 ) -> None:
     """Check that the columns of a predicate exist, unless a file of the report says enough.
 
@@ -192,7 +196,7 @@ def _check_columns(
         opened: The indexes of the table.
         managed: The table, if it is of Delta or Iceberg.
         report: What was found.
-        paths: All files that were asked about; None: those that the only index knows.
+        list_paths: Returns all files that were asked about; None: those that the only index knows.
 
     Raises:
         ColumnNotFound: If a column is in no index and no file.
@@ -205,11 +209,10 @@ def _check_columns(
         if managed is not None:
             check_names(expression, [*indexed, *managed.column_names()])
             return
-        if paths is None:
+        if list_paths is None:
             (snapshot,) = snapshots
-            files = snapshot.files.identities()
-            paths = [location(snapshot.root, file) for file in files]
-        first = set(report.paths)
+            list_paths = partial(_locations, snapshot.root, snapshot.files.identities())
+        paths, first = list_paths(), set(report.paths)
         check_columns(expression, sorted(paths, key=lambda one: one not in first), indexed)
 
 
