@@ -135,7 +135,7 @@ class Engine(Protocol):
 
     @property
     def num_groups(self) -> int:
-        """Number of groups that keeps the engine busy."""
+        """Number of groups that keeps the engine busy; small tables are built in fewer."""
         ...
 
     def build(

@@ -121,25 +121,24 @@ WITH_HEADER = 4
 
 # ---------------------------------------------------------------- groups of filters: `probe_groups`
 
-GROUP_WORDS = 12
+GROUP_WORDS = 11
 """int64 numbers of a group of filters with checksums (`index/format/block_checks.py`):
 
     word  0  in      file descriptor
           1  in      its first member among the starts of all bitsets
           2  in      members, up to `MAX_MEMBERS`
           3  in      blocks of each member
-          4  in      blocks of a run, up to `MAX_SPAN`
-          5  in      absolute position of the checksum of run 0
-          6  in      checksums from that of a run to that of the next run
-          7  in      ordinal of the checksum of run 0
-          8  in      seed
-          9  in      hash
-         10  in      where among the answers that of its first member belongs
-         11  out     `AS_WRITTEN`, `NOT_AS_WRITTEN` or `NOT_READ`
+          4  in      absolute position of the checksum of block 0
+          5  in      checksums from that of a block to that of the next block
+          6  in      ordinal of the checksum of block 0
+          7  in      seed
+          8  in      hash
+          9  in      where among the answers that of its first member belongs
+         10  out     `AS_WRITTEN`, `NOT_AS_WRITTEN` or `NOT_READ`
 """
 
-MAX_MEMBERS, MAX_SPAN, CHECK_BYTES = 31, 8, 4
-"""Members of a group and blocks of a run, at most; bytes of a checksum."""
+MAX_MEMBERS, CHECK_BYTES = 31, 4
+"""Members of a group, at most; bytes of a checksum."""
 
 AS_WRITTEN, NOT_AS_WRITTEN, NOT_READ = 0, 1, 2
 """Whether what was read of a group has its checksum; or not all was read. Its answers, one byte for

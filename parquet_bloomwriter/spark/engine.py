@@ -50,7 +50,7 @@ class SparkEngine:
 
         Args:
             spark: The session.
-            num_groups: Number of tasks; by default as many as Spark runs at once.
+            num_groups: Number of tasks at most; by default as many as Spark runs at once.
 
         Raises:
             InvalidArgument: If `num_groups` is less than one.

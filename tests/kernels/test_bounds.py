@@ -68,7 +68,7 @@ GOOD: list[tuple[str, tuple[object, ...]]] = [
     ("read_pieces", (words(0), words(0), 1, bytearray())),
     ("probe_usual", (words(8),)),
     ("probe_usual", (EMPTY,)),
-    ("probe_groups", (words(12), words(1), bytearray(1))),
+    ("probe_groups", (words(11), words(1), bytearray(1))),
     ("probe_groups", (EMPTY, EMPTY, bytearray())),
     ("scan", (b"", 0, SCHEMA, WIDTH, EMPTY, EMPTY, EMPTY)),
     ("xxh64", (np.zeros(2, "M8[s]"),)),
@@ -197,11 +197,11 @@ BAD: list[tuple[str, tuple[object, ...]]] = [
     ("probe_usual", (unaligned(8),)),
     ("probe_usual", (bytes(64),)),
     ("probe_usual", (None,)),
-    ("probe_groups", (words(11), words(1), bytearray(1))),
-    ("probe_groups", (unaligned(12), words(1), bytearray(1))),
-    ("probe_groups", (words(12), unaligned(1), bytearray(1))),
-    ("probe_groups", (words(12), words(1), bytes(1))),
-    ("probe_groups", (bytes(96), words(1), bytearray(1))),
+    ("probe_groups", (words(10), words(1), bytearray(1))),
+    ("probe_groups", (unaligned(11), words(1), bytearray(1))),
+    ("probe_groups", (words(11), unaligned(1), bytearray(1))),
+    ("probe_groups", (words(11), words(1), bytes(1))),
+    ("probe_groups", (bytes(88), words(1), bytearray(1))),
 ]
 
 

@@ -31,18 +31,26 @@ if TYPE_CHECKING:
 _BYTES_OF_OPENING = 256 * 1024
 """Bytes of data that are read in the time that it takes to open a file and write its rows."""
 
+_WORTH_A_GROUP = 8 << 20
+"""Bytes of data for each group, at least: each group writes a part for each column, and a lookup
+opens all parts. So a small table, or the few new files of a refresh, get one part."""
+
 _OVERLOADED = 4
 """How many times the rate asked for the filters of row groups may reach when they are united."""
 
 
-def balanced_groups(tasks: Sequence[FileTask], num_groups: int) -> list[list[FileTask]]:
+def balanced_groups(tasks: Sequence[FileTask], most: int) -> list[list[FileTask]]:
     """Deal files out to groups of about as much work; no group is empty.
 
     The groups with most work come first; in each group, files are ordered by id.
+
+    Args:
+        tasks: The files.
+        most: Groups at most; there are fewer if there is less than `_WORTH_A_GROUP` for each.
     """
     by_id = sorted(tasks, key=_file_id)
     weights = [task.file.size + _BYTES_OF_OPENING for task in by_id]
-    groups = balanced(by_id, weights, num_groups)
+    groups = balanced(by_id, weights, max(1, min(most, sum(weights) // _WORTH_A_GROUP)))
     return [sorted(group, key=_file_id) for group in groups]
 
 

@@ -1,23 +1,23 @@
-"""Checksums of the bits of filters, so small that they add less than two percent to what is read.
+"""Checksums of the bits of filters, so small that a lookup reads hardly more for them.
 
 A lookup reads one block of 32 bytes of each filter, and of all filters of z blocks it is the same
-block. So one checksum covers the same few blocks of some filters that lie close together:
+block. So one checksum covers the same block of some filters that lie close together:
 
     bundle      the n filters of one size, z blocks, in one row group of a part, in its order; a
                 filter of all values is a bundle of its own
-    run         m neighbouring blocks of a filter: one, or as many as it takes for a checksum of a
-                small bundle to cover 8 blocks, m = min(z, ceil(8 / n)). Run r begins at block
-                min(r m, z - m), so that the last one may overlap the run before it
     group       16 neighbouring filters of a bundle; the last group has up to 31
-    checksum    4 bytes, for each run and each group
+    checksum    4 bytes, for each block and each group
 
-    | run 0: group 0, group 1, ... | run 1: group 0, ... |   checksums of a bundle; those of the
-                                                             next larger size follow
+    | block 0: group 0, group 1, ... | block 1: group 0, ... |   checksums of a bundle; those of
+                                                                 the next larger size follow
 
-The checksum of a run r of the filters f of a group is
+From 7 filters of one size on, checksums add less than 2 % to what a lookup reads and to the file;
+to a lookup in fewer filters they add these 4 bytes.
 
-    S = sum of XXH64(bytes of the run in f) (2 k + 1) P          k: ordinal of f in its group
-    ((S XOR xxh64(name) XOR (o + 1) P) P mod 2**64) >> 32        o: ordinal of the checksum
+The checksum of block b of the filters f of a group is
+
+    S = sum of XXH64(block b of f) (2 k + 1) P               k: ordinal of f in its group
+    ((S XOR xxh64(name) XOR (o + 1) P) P mod 2**64) >> 32    o: ordinal of the checksum
 
 with P = 0x9E3779B97F4A7C15, modulo 2**64. The name is that of the file without its folder; it has
 a random id and is given once. The ordinals count through all bundles of a row group, from 2**32
@@ -36,7 +36,7 @@ import numpy as np
 
 from parquet_bloomwriter import kernels
 from parquet_bloomwriter.hashing import xxh64
-from parquet_bloomwriter.kernels.layout import CHECK_BYTES, GROUP_WORDS, MAX_MEMBERS, MAX_SPAN
+from parquet_bloomwriter.kernels.layout import CHECK_BYTES, GROUP_WORDS, MAX_MEMBERS
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.header import usual_header_length
 
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_COVERED = MAX_SPAN
-"""Blocks that a checksum covers at least, if the filters have so many."""
-
 _MEMBERS = 16
 """Filters of a group, except of the last one. A lookup that asks one filter of a group reads as
 many blocks; the more there are, the less is read by a lookup that asks all of them."""
+
+_BLOCKS_AT_ONCE = 1 << 15
+"""Of each filter; hashes of all blocks of a large filter take a quarter of its memory."""
 
 _P = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = (2 * np.arange(MAX_MEMBERS, dtype=np.uint64) + np.uint64(1)) * _P
@@ -80,16 +80,6 @@ class Bundle:
     """Checksums of the row group before those of this bundle."""
 
     @property
-    def span(self) -> int:
-        """Blocks of a run, m."""
-        return min(self.num_blocks, -(-_COVERED // len(self.rows)))
-
-    @property
-    def num_runs(self) -> int:
-        """Runs of each filter."""
-        return -(-self.num_blocks // self.span)
-
-    @property
     def num_groups(self) -> int:
         """Groups of filters."""
         return max(1, len(self.rows) // _MEMBERS)
@@ -97,7 +87,7 @@ class Bundle:
     @property
     def num_checks(self) -> int:
         """Checksums."""
-        return self.num_runs * self.num_groups
+        return self.num_blocks * self.num_groups
 
 
 def bundles_of(num_bytes: NDArray[np.int64]) -> list[Bundle]:
@@ -143,41 +133,32 @@ def checks_of_bundle(
     bundle: Bundle, bitsets: Sequence[NDArray[np.uint8]], seed: int, row_group: int = 0
 ) -> bytes:
     """Return the checksums of a bundle, of whose filters these are the bitsets."""
-    checks = np.empty((bundle.num_runs, bundle.num_groups), "<u4")
+    checks = np.empty((bundle.num_blocks, bundle.num_groups), "<u4")
     groups = CheckedGroups.of(bundle, starts=bundle.rows, checks=0, seed=seed, row_group=row_group)
     for group, (first, size) in enumerate(zip(groups.first, groups.size, strict=True)):
-        bits = np.stack(bitsets[first : first + size]) if size > 1 else bitsets[first][np.newaxis]
-        sums = sums_of(run_hashes(bits, bundle.span), np.arange(size), np.zeros(1, np.int64))
-        ordinals = groups.ordinal[group] + bundle.num_groups * np.arange(bundle.num_runs)
-        checks[:, group] = check_values(sums[0], ordinals, groups.seed[group])
+        slots, own = np.arange(size), bitsets[first : first + size]
+        for begin in range(0, bundle.num_blocks, _BLOCKS_AT_ONCE):
+            some = slice(begin, min(begin + _BLOCKS_AT_ONCE, bundle.num_blocks))
+            cut = slice(some.start * BYTES_PER_BLOCK, some.stop * BYTES_PER_BLOCK)
+            hashes = hashes_of_blocks(np.stack([one[cut] for one in own]))
+            sums = sums_of(hashes, slots, np.zeros(1, np.int64))
+            ordinals = groups.ordinal[group] + bundle.num_groups * np.arange(some.start, some.stop)
+            checks[some, group] = check_values(sums[0], ordinals, groups.seed[group])
     return checks.tobytes()
 
 
-def run_hashes(bits: NDArray[np.uint8], span: int) -> NDArray[np.uint64]:
-    """Return the hash of each run of k filters.
+def hashes_of_blocks(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return the XXH64 of each block.
 
     Args:
-        bits: The bitsets, shape (k, bytes).
-        span: Blocks of a run.
+        bits: Of k filters, or blocks of them, shape (k, bytes).
 
     Returns:
-        Shape (k, runs).
+        Shape (k, blocks).
     """
-    width = span * BYTES_PER_BLOCK
-    count, num_bytes = bits.shape
-    whole = num_bytes // width
-    hashes = hashes_of(bits[:, : whole * width], width).reshape(count, whole)
-    if whole * width == num_bytes:
-        return hashes
-    last = hashes_of(bits[:, num_bytes - width :], width)
-    return np.concatenate([hashes, last.reshape(count, 1)], axis=1)
-
-
-def hashes_of(pieces: NDArray[np.uint8], width: int) -> NDArray[np.uint64]:
-    """Return the XXH64 of pieces of `width` bytes, one behind the other, in any shape."""
-    data = np.ascontiguousarray(pieces)
-    hashes = np.empty(data.size // width, np.uint64)
-    kernels.xxh64_fixed(data.data.cast("B"), width, 0, len(hashes), None, hashes)
+    data = np.ascontiguousarray(bits)
+    hashes = np.empty((len(data), data.shape[1] // BYTES_PER_BLOCK), np.uint64)
+    kernels.xxh64_fixed(data.data.cast("B"), BYTES_PER_BLOCK, 0, hashes.size, None, hashes)
     return hashes
 
 
@@ -187,12 +168,12 @@ def sums_of(
     """Return the sum S of each group.
 
     Args:
-        hashes: Of the runs of all filters, shape (filters,) or (filters, runs).
+        hashes: Of one or some blocks of all filters, shape (filters,) or (filters, blocks).
         slots: Ordinal of each filter in its group, shape (filters,).
         firsts: Where each group begins among the filters, ascending, shape (groups,).
 
     Returns:
-        Shape (groups,) or (groups, runs).
+        Shape (groups,) or (groups, blocks).
     """
     factors = _FACTORS[slots]
     if hashes.ndim > 1:
@@ -209,7 +190,7 @@ def check_values(
     return (((sums ^ seeds ^ salts) * _P) >> _HALF).astype(np.uint32)
 
 
-_FIRST, _SIZE, _BLOCKS, _SPAN, _CHECKS, _STRIDE, _ORDINAL, _SEED = range(1, 9)
+_FIRST, _SIZE, _BLOCKS, _CHECKS, _STRIDE, _ORDINAL, _SEED = range(1, 8)
 """Words of a group, see `kernels.layout.GROUP_WORDS`."""
 
 
@@ -246,7 +227,7 @@ class CheckedGroups:
         words[:, _FIRST] = _MEMBERS * np.arange(num)
         words[:, _SIZE] = _MEMBERS
         words[-1, _SIZE] = len(bundle.rows) - _MEMBERS * (num - 1)
-        words[:, _BLOCKS], words[:, _SPAN] = bundle.num_blocks, bundle.span
+        words[:, _BLOCKS] = bundle.num_blocks
         words[:, _CHECKS] = checks + CHECK_BYTES * at
         words[:, _STRIDE] = num
         words[:, _ORDINAL] = (row_group << _ROW_GROUP_BITS) + at
@@ -285,23 +266,18 @@ class CheckedGroups:
         return self.words[:, _BLOCKS]
 
     @property
-    def span(self) -> NDArray[np.int64]:
-        """Blocks of a run, m, shape (g,)."""
-        return self.words[:, _SPAN]
-
-    @property
     def checks(self) -> NDArray[np.int64]:
-        """Where the checksum of run 0 is, absolute, bytes, shape (g,)."""
+        """Where the checksum of block 0 is, absolute, bytes, shape (g,)."""
         return self.words[:, _CHECKS]
 
     @property
     def stride(self) -> NDArray[np.int64]:
-        """Groups of the bundle: checksums of neighbouring runs are so many apart; shape (g,)."""
+        """Groups of the bundle: checksums of neighbouring blocks are so many apart; shape (g,)."""
         return self.words[:, _STRIDE]
 
     @property
     def ordinal(self) -> NDArray[np.int64]:
-        """Ordinal of the checksum of run 0, shape (g,)."""
+        """Ordinal of the checksum of block 0, shape (g,)."""
         return self.words[:, _ORDINAL]
 
     @property

@@ -1,9 +1,9 @@
 """Bits of filters that are compared with their checksums before any answer is taken from them.
 
-A checksum covers the same few blocks of a group of filters (see `format.block_checks`). So if a
-lookup asks some filter of a group, it reads these blocks of all filters of the group; as lookups
-ask nearly all filters, that is hardly more than what is asked for. Headers of filters are not read:
-their length follows from that of the filter.
+A checksum covers the same block of a group of filters (see `format.block_checks`). So if a lookup
+asks some filter of a group, it reads this block of all filters of the group; as lookups ask nearly
+all filters, that is hardly more than what is asked for. Headers of filters are not read: their
+length follows from that of the filter.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format.block_checks import (
     check_values,
-    hashes_of,
-    run_hashes,
+    hashes_of_blocks,
     sums_of,
 )
 from parquet_bloomwriter.kernels.layout import CHECK_BYTES, NOT_AS_WRITTEN, NOT_READ
@@ -73,10 +72,10 @@ def look_up(  # noqa: PLR0913, PLR0917  as a kernel has them
     if reader.are_local and kernels.HAS_PREAD:
         tasks = groups.words[which]
         tasks[:, 0] = reader.descriptors[groups.part_of[which]]
-        tasks[:, 9], tasks[:, 10] = hashes.view(np.int64), targets
+        tasks[:, 8], tasks[:, 9] = hashes.view(np.int64), targets
         if not kernels.probe_groups(tasks, groups.starts, answers.view(np.uint8)):
             return
-        states = tasks[:, 11]
+        states = tasks[:, 10]
         wrong = which[states == NOT_AS_WRITTEN]
         if len(wrong):
             source = reader.sources[int(groups.part_of[wrong[0]])]
@@ -96,42 +95,33 @@ def _have_bits(
     """Do the same without a kernel; return the answers group by group."""
     members, firsts = groups.members(which)
     owner = np.repeat(np.arange(len(which)), groups.size[which])
-    runs, first_block, within = _runs(groups, which, hashes)
+    blocks = _blocks(groups, which, hashes)
     parts = groups.part_of[which]
-    starts = groups.starts[members] + BYTES_PER_BLOCK * first_block[owner]
+    starts = groups.starts[members] + BYTES_PER_BLOCK * blocks[owner]
+    pieces = reader.read(parts[owner], starts, BYTES_PER_BLOCK)
+    _raise_first(reader)
     bits = mask_of(hashes)
-    bits = np.broadcast_to(bits, (len(which), bits.shape[1]))
-    spans = groups.span[which]
-    of_runs, might = np.empty(len(members), np.uint64), np.empty(len(members), np.bool_)
-    for span in np.unique(spans).tolist():
-        own = np.flatnonzero((spans == span)[owner])
-        width = span * BYTES_PER_BLOCK
-        pieces = reader.read(parts[owner[own]], starts[own], width)
-        _raise_first(reader)
-        of_runs[own] = hashes_of(pieces, width)
-        blocks = pieces.view("<u4").reshape(len(own), span, -1)
-        words, wanted = blocks[np.arange(len(own)), within[owner[own]]], bits[owner[own]]
-        might[own] = ((words & wanted) == wanted).all(axis=1)
-    sums = sums_of(of_runs, members - groups.first[which][owner], firsts)
+    wanted = np.broadcast_to(bits, (len(which), bits.shape[1]))[owner]
+    might: NDArray[np.bool_] = ((pieces.view("<u4") & wanted) == wanted).all(axis=1)
+    slots = members - groups.first[which][owner]
+    sums = sums_of(hashes_of_blocks(pieces)[:, 0], slots, firsts)
     expected = check_values(
-        sums, groups.ordinal[which] + groups.stride[which] * runs, groups.seed[which]
+        sums, groups.ordinal[which] + groups.stride[which] * blocks, groups.seed[which]
     )
-    wrong = np.flatnonzero(_checks(groups, which, runs, reader) != expected)
+    wrong = np.flatnonzero(_checks(groups, which, blocks, reader) != expected)
     if len(wrong):
         place = firsts[wrong[0]]
         raise not_as_written(reader.sources[int(parts[wrong[0]])], int(starts[place]))
     return might
 
 
-def _runs(
+def _blocks(
     groups: CheckedGroups, which: NDArray[np.int64], hashes: NDArray[np.uint64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the run that the block of each hash is in, its first block, and the block within."""
-    num_blocks, spans = groups.num_blocks[which], groups.span[which]
-    block = (((hashes >> _HALF) * num_blocks.astype(np.uint64)) >> _HALF).astype(np.int64)
-    runs = block // spans
-    first = np.minimum(runs * spans, num_blocks - spans)
-    return runs, first, block - first
+) -> NDArray[np.int64]:
+    """Return the ordinal of the block of each hash."""
+    num_blocks = groups.num_blocks[which].astype(np.uint64)
+    found: NDArray[np.int64] = (((hashes >> _HALF) * num_blocks) >> _HALF).astype(np.int64)
+    return found
 
 
 def ranges_of(
@@ -140,10 +130,10 @@ def ranges_of(
     """Return what `look_up` will read: ordinals of files, and ranges, shape (n, 2)."""
     members, _ = groups.members(which)
     owner = np.repeat(np.arange(len(which)), groups.size[which])
-    runs, first_block, _ = _runs(groups, which, hashes)
-    starts = groups.starts[members] + BYTES_PER_BLOCK * first_block[owner]
-    blocks = np.stack([starts, starts + BYTES_PER_BLOCK * groups.span[which][owner]], axis=1)
-    at = groups.checks[which] + CHECK_BYTES * groups.stride[which] * runs
+    block = _blocks(groups, which, hashes)
+    starts = groups.starts[members] + BYTES_PER_BLOCK * block[owner]
+    blocks = np.stack([starts, starts + BYTES_PER_BLOCK], axis=1)
+    at = groups.checks[which] + CHECK_BYTES * groups.stride[which] * block
     checks = np.stack([at, at + CHECK_BYTES], axis=1)
     parts = groups.part_of[which]
     return np.concatenate([parts[owner], parts]), np.concatenate([blocks, checks])
@@ -152,12 +142,12 @@ def ranges_of(
 def _checks(
     groups: CheckedGroups,
     which: NDArray[np.int64],
-    runs: NDArray[np.int64],
+    blocks: NDArray[np.int64],
     reader: BatchReader,
 ) -> NDArray[np.uint32]:
-    """Read the checksums of some runs, those that lie together by one request."""
+    """Read the checksums of some blocks, those that lie together by one request."""
     parts = groups.part_of[which]
-    at = groups.checks[which] + CHECK_BYTES * groups.stride[which] * runs
+    at = groups.checks[which] + CHECK_BYTES * groups.stride[which] * blocks
     is_first = np.ones(len(at), np.bool_)
     is_first[1:] = (np.diff(at) != CHECK_BYTES) | (np.diff(parts) != 0)
     firsts = np.flatnonzero(is_first)
@@ -196,12 +186,12 @@ def whole_filters(
     data = b"".join(source.read_ranges([(begin, begin + num_bytes) for begin in begins]))
     bits = np.frombuffer(data, np.uint8).reshape(len(members), num_bytes)
     slots = members - np.repeat(groups.first[slab], groups.size[slab])
-    sums = sums_of(run_hashes(bits, int(groups.span[slab[0]])), slots, firsts)
-    runs = np.arange(sums.shape[1])
-    ordinals = groups.ordinal[slab][:, np.newaxis] + groups.stride[slab[0]] * runs
+    sums = sums_of(hashes_of_blocks(bits), slots, firsts)
+    blocks = np.arange(sums.shape[1])
+    ordinals = groups.ordinal[slab][:, np.newaxis] + groups.stride[slab[0]] * blocks
     expected = check_values(sums, ordinals, groups.seed[slab[0]])
-    found = b"".join(source.read_ranges(_all_checks(groups, slab, len(runs))))
-    if (expected != np.frombuffer(found, "<u4").reshape(len(runs), len(slab)).T).any():
+    found = b"".join(source.read_ranges(_all_checks(groups, slab, len(blocks))))
+    if (expected != np.frombuffer(found, "<u4").reshape(len(blocks), len(slab)).T).any():
         raise not_as_written(source, begins[0])
     return members, bits
 
@@ -215,13 +205,13 @@ def slabs(groups: CheckedGroups, which: NDArray[np.int64]) -> list[NDArray[np.in
     return np.split(which, np.flatnonzero(~same) + 1) if len(which) else []
 
 
-def _all_checks(groups: CheckedGroups, slab: NDArray[np.int64], num_runs: int) -> list[Range]:
-    """Return where the checksums of all runs of neighbouring groups are."""
+def _all_checks(groups: CheckedGroups, slab: NDArray[np.int64], num_blocks: int) -> list[Range]:
+    """Return where the checksums of all blocks of neighbouring groups are."""
     start, stride = int(groups.checks[slab[0]]), CHECK_BYTES * int(groups.stride[slab[0]])
     width = CHECK_BYTES * len(slab)
     if width == stride:
-        return [(start, start + num_runs * stride)]
-    return [(start + run * stride, start + run * stride + width) for run in range(num_runs)]
+        return [(start, start + num_blocks * stride)]
+    return [(start + block * stride, start + block * stride + width) for block in range(num_blocks)]
 
 
 def not_as_written(source: Source, byte: int) -> IndexProblem:

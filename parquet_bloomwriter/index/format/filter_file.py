@@ -90,8 +90,8 @@ def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDAr
 @lru_cache(maxsize=256)
 def _groups_of(file: IndexFile) -> CheckedGroups | None:
     """Return the filter as its checksums cover it, by the size of the file; None: none fits."""
-    # 8 blocks and a checksum of 4 bytes are 260 bytes; the filter is a power of two.
-    num_blocks = 1 << max(0, (8 * file.size // 260).bit_length() - 1)
+    # The number of blocks is a power of two.
+    num_blocks = 1 << max(0, (file.size // (BYTES_PER_BLOCK + CHECK_BYTES)).bit_length() - 1)
     header = encode_header(num_blocks * BYTES_PER_BLOCK)
     (bundle,) = bundles_of(np.array([len(header) + num_blocks * BYTES_PER_BLOCK]))
     checks = len(header) + num_blocks * BYTES_PER_BLOCK

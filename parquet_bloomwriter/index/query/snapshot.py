@@ -145,16 +145,17 @@ def with_files(folder: str, opened: Snapshot) -> Snapshot | Reason:
 
     Args:
         folder: The index's.
-        opened: What `open_snapshot` returned. On a disk, its log is looked at again.
+        opened: What `open_snapshot` returned. If its files cannot be read, there may be a newer
+            version by now.
     """
-    if not is_on_store(folder) or opened.problem is not None:
-        return open_snapshot(folder)
-    try:
-        _ = opened.files
-    except BaseException as error:  # noqa: BLE001  see the head of the module
-        raise_if_final(error)
-        return _reason_of(error, folder)
-    return opened
+    if opened.problem is None:
+        try:
+            _ = opened.files
+        except BaseException as error:  # noqa: BLE001  see the head of the module
+            raise_if_final(error)
+        else:
+            return opened
+    return open_snapshot(folder)
 
 
 class Snapshot:

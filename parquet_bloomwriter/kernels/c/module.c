@@ -563,7 +563,7 @@ static PyObject *py_probe_groups(PyObject *self, PyObject *const *args, Py_ssize
                 take_aligned(args[1], "starts", 8, READ, &starts) &&
                 take_buffer(args[2], "answers", 1, WRITE, &answers);
   if (is_good && groups.len % (8 * GROUP_WORDS) != 0)
-    is_good = refuse("groups must have 12 words each");
+    is_good = refuse("groups must have 11 words each");
   if (is_good) {
     Py_BEGIN_ALLOW_THREADS
     num_bad = probe_groups(groups.buf, groups.len / (8 * GROUP_WORDS), starts.buf, starts.len / 8,
@@ -641,9 +641,9 @@ static const struct {
     {"PAGE_COLUMNS", PAGE_COLUMNS},  {"PAGE_SLOTS", PAGE_SLOTS},      {"TASK_WORDS", TASK_WORDS},
     {"PIECE_BYTES", PIECE_BYTES},    {"NOT_IN", NOT_IN},              {"MIGHT_BE_IN", MIGHT_BE_IN},
     {"EMPTY", EMPTY},                {"ODD", ODD},                    {"WITH_HEADER", WITH_HEADER},
-    {"GROUP_WORDS", GROUP_WORDS},    {"MAX_MEMBERS", MAX_MEMBERS},    {"MAX_SPAN", MAX_SPAN},
-    {"CHECK_BYTES", CHECK_BYTES},    {"AS_WRITTEN", AS_WRITTEN},
-    {"NOT_AS_WRITTEN", NOT_AS_WRITTEN}, {"NOT_READ", NOT_READ},
+    {"GROUP_WORDS", GROUP_WORDS},    {"MAX_MEMBERS", MAX_MEMBERS},    {"CHECK_BYTES", CHECK_BYTES},
+    {"AS_WRITTEN", AS_WRITTEN},      {"NOT_AS_WRITTEN", NOT_AS_WRITTEN},
+    {"NOT_READ", NOT_READ},
 };
 
 static int fill_module(PyObject *module) {

@@ -96,50 +96,46 @@ int64_t probe_usual(int64_t *tasks, int64_t count) {
 }
 
 /* Words of a group; see `kernels/layout.py`. */
-enum { FILE_OF, FIRST, MEMBERS, BLOCKS, SPAN, CHECKS, STRIDE, ORDINAL, SEED, SOUGHT, TARGET, STATE };
+enum { FILE_OF, FIRST, MEMBERS, BLOCKS, CHECKS, STRIDE, ORDINAL, SEED, SOUGHT, TARGET, STATE };
 
 static const uint64_t P = UINT64_C(0x9E3779B97F4A7C15);
 static const int64_t MOST_BLOCKS = INT64_C(1) << 31, MOST_GROUPS = INT64_C(1) << 24,
                      LAST_START = INT64_C(1) << 62;
 
 static int is_sound(const int64_t *group, int64_t num_starts, int64_t num_answers) {
-  const int64_t members = group[MEMBERS], blocks = group[BLOCKS], span = group[SPAN];
+  const int64_t members = group[MEMBERS], blocks = group[BLOCKS];
   return members > 0 && members <= MAX_MEMBERS && group[FIRST] >= 0 &&
          group[FIRST] <= num_starts - members && group[TARGET] >= 0 &&
-         group[TARGET] <= num_answers - members && blocks > 0 && blocks < MOST_BLOCKS && span > 0 &&
-         span <= MAX_SPAN && span <= blocks && group[CHECKS] >= 0 && group[CHECKS] < LAST_START &&
-         group[STRIDE] > 0 && group[STRIDE] < MOST_GROUPS;
+         group[TARGET] <= num_answers - members && blocks > 0 && blocks < MOST_BLOCKS &&
+         group[CHECKS] >= 0 && group[CHECKS] < LAST_START && group[STRIDE] > 0 && group[STRIDE] < MOST_GROUPS;
 }
 
-static int64_t run_of(const int64_t *group) {
-  return (int64_t)block_index((uint64_t)group[SOUGHT], (uint64_t)group[BLOCKS]) / group[SPAN];
+static int64_t block_of(const int64_t *group) {
+  return (int64_t)block_index((uint64_t)group[SOUGHT], (uint64_t)group[BLOCKS]);
 }
 
 static int64_t check_start(const int64_t *group) {
-  return group[CHECKS] + CHECK_BYTES * group[STRIDE] * run_of(group);
+  return group[CHECKS] + CHECK_BYTES * group[STRIDE] * block_of(group);
 }
 
-/* Sum of the hashes of a run, and the answer of each member; 0 if a member cannot be read. */
-static int sum_run(const int64_t *group, const int64_t *starts, uint8_t *answers, uint64_t *sum) {
-  const uint64_t h = (uint64_t)group[SOUGHT];
-  const int64_t block = (int64_t)block_index(h, (uint64_t)group[BLOCKS]), span = group[SPAN];
-  int64_t first = run_of(group) * span;
-  uint8_t piece[MAX_SPAN * PIECE_BYTES];
-  if (first > group[BLOCKS] - span) first = group[BLOCKS] - span;
+/* Sum of the hashes of a block, and the answer of each member; 0 if a member cannot be read. */
+static int sum_block(const int64_t *group, const int64_t *starts, uint8_t *answers, uint64_t *sum) {
+  const int64_t offset = PIECE_BYTES * block_of(group);
+  uint8_t piece[PIECE_BYTES];
   *sum = 0;
   for (int64_t k = 0; k < group[MEMBERS]; k++) {
     const int64_t start = starts[group[FIRST] + k];
     if (start < 0 || start >= LAST_START ||
-        !read_piece(group[FILE_OF], start + PIECE_BYTES * first, span * PIECE_BYTES, piece))
+        !read_piece(group[FILE_OF], start + offset, PIECE_BYTES, piece))
       return 0;
-    *sum += xxh64(piece, (size_t)(span * PIECE_BYTES)) * ((uint64_t)(2 * k + 1) * P);
-    answers[group[TARGET] + k] = answer_of(piece + PIECE_BYTES * (block - first), h) == MIGHT_BE_IN;
+    *sum += xxh64(piece, PIECE_BYTES) * ((uint64_t)(2 * k + 1) * P);
+    answers[group[TARGET] + k] = answer_of(piece, (uint64_t)group[SOUGHT]) == MIGHT_BE_IN;
   }
   return 1;
 }
 
 static uint32_t check_value(const int64_t *group, uint64_t sum) {
-  const uint64_t ordinal = (uint64_t)group[ORDINAL] + (uint64_t)(group[STRIDE] * run_of(group));
+  const uint64_t ordinal = (uint64_t)group[ORDINAL] + (uint64_t)(group[STRIDE] * block_of(group));
   return (uint32_t)(((sum ^ (uint64_t)group[SEED] ^ (ordinal + 1) * P) * P) >> 32);
 }
 
@@ -151,7 +147,7 @@ int64_t probe_groups(int64_t *groups, int64_t count, const int64_t *starts, int6
   for (int64_t i = 0; i < count; i++) {
     int64_t *group = groups + i * GROUP_WORDS, state = NOT_READ;
     uint64_t sum;
-    if (is_sound(group, num_starts, num_answers) && sum_run(group, starts, answers, &sum)) {
+    if (is_sound(group, num_starts, num_answers) && sum_block(group, starts, answers, &sum)) {
       if (i >= known_from + num_known) {
         const int64_t begin = check_start(group);
         int64_t more = 1;

@@ -17,7 +17,7 @@
 enum { TASK_WORDS = 8, PIECE_BYTES = 32 };
 
 /* Groups of filters with checksums. */
-enum { GROUP_WORDS = 12, MAX_MEMBERS = 31, MAX_SPAN = 8, CHECK_BYTES = 4 };
+enum { GROUP_WORDS = 11, MAX_MEMBERS = 31, CHECK_BYTES = 4 };
 enum { AS_WRITTEN = 0, NOT_AS_WRITTEN = 1, NOT_READ = 2 };
 
 /* Answers. */

@@ -13,7 +13,6 @@ from parquet_bloomwriter.kernels.layout import (
     EMPTY,
     GROUP_WORDS,
     MAX_MEMBERS,
-    MAX_SPAN,
     MIGHT_BE_IN,
     NOT_AS_WRITTEN,
     NOT_IN,
@@ -127,7 +126,7 @@ def probe_groups(groups: Buffer, starts: Buffer, answers: Buffer) -> int:
     """
     words = aligned(groups, "groups", np.int64, writable=True)
     if len(words) % GROUP_WORDS:
-        raise ValueError("groups must have 12 words each")
+        raise ValueError("groups must have 11 words each")
     places = aligned(starts, "starts", np.int64).tolist()
     out = taken(answers, "answers", 1, writable=True)
     num_bad = 0
@@ -138,30 +137,27 @@ def probe_groups(groups: Buffer, starts: Buffer, answers: Buffer) -> int:
 
 
 def _probed_group(group: list[int], starts: list[int], out: np.ndarray) -> int:
-    descriptor, first, members, blocks, span, checks, stride, ordinal, seed, h, target, _ = group
-    is_sound = 0 < members <= MAX_MEMBERS and 0 < span <= min(blocks, MAX_SPAN)
+    descriptor, first, members, blocks, checks, stride, ordinal, seed, h, target, _ = group
+    is_sound = 0 < members <= MAX_MEMBERS and 0 < blocks < _MOST_BLOCKS
     is_sound &= 0 <= first <= len(starts) - members and 0 <= target <= len(out) - members
-    is_sound &= blocks < _MOST_BLOCKS and 0 <= checks < _LAST_START and 0 < stride < _MOST_GROUPS
+    is_sound &= 0 <= checks < _LAST_START and 0 < stride < _MOST_GROUPS
     if not is_sound:
         return NOT_READ
     h %= 2**64
     block = (h >> 32) * blocks >> 32
-    run = block // span
-    begin = min(run * span, blocks - span)
     total = 0
     for k, start in enumerate(starts[first : first + members]):
         if not 0 <= start < _LAST_START:
             return NOT_READ
-        piece = _read(descriptor, start + PIECE_BYTES * begin, PIECE_BYTES * span)
+        piece = _read(descriptor, start + PIECE_BYTES * block, PIECE_BYTES)
         if piece is None:
             return NOT_READ
         total += xxh64(piece) * (2 * k + 1) * _P
-        words = np.frombuffer(piece, "<u4").reshape(span, -1)
-        out[target + k] = _answer(words[block - begin], h) == MIGHT_BE_IN
-    check = _read(descriptor, checks + CHECK_BYTES * stride * run, CHECK_BYTES)
+        out[target + k] = _answer(np.frombuffer(piece, "<u4"), h) == MIGHT_BE_IN
+    check = _read(descriptor, checks + CHECK_BYTES * stride * block, CHECK_BYTES)
     if check is None:
         return NOT_READ
-    salted = (total ^ seed ^ (ordinal + stride * run + 1) * _P) * _P
+    salted = (total ^ seed ^ (ordinal + stride * block + 1) * _P) * _P
     is_same = salted % 2**64 >> 32 == int.from_bytes(check, "little")
     return AS_WRITTEN if is_same else NOT_AS_WRITTEN
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.filters.build import holds_all_values
 from parquet_bloomwriter.hashing import xxh64
+from parquet_bloomwriter.index.build import group
 from parquet_bloomwriter.index.build.group import balanced_groups, build_group
 from parquet_bloomwriter.index.engine import ColumnPlan, FileTask
 from parquet_bloomwriter.index.files import FileId
@@ -306,10 +307,26 @@ def test_files_are_dealt_out_evenly(sizes: list[int], num_groups: int) -> None:
         FileTask(file_id=number, file=FileId(str(number), size, 0), num_rows=0)
         for number, size in enumerate(sizes)
     ]
-    groups = balanced_groups(tasks, num_groups)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group, "_WORTH_A_GROUP", 1)
+        groups = balanced_groups(tasks, num_groups)
     assert len(groups) == min(len(tasks), max(1, num_groups))
     assert sorted((task for group in groups for task in group), key=lambda t: t.file_id) == tasks
     loads = [sum(task.file.size + 256 * 1024 for task in group) for group in groups]
     assert all(groups)
     if loads:
         assert max(loads) <= min(loads) + max(sizes) + 256 * 1024
+
+
+@pytest.mark.parametrize(
+    ("num_files", "size", "expected"), [(10, 10, 1), (2, 8 << 20, 2), (99, 1 << 20, 4)]
+)
+def test_small_tables_get_one_part(
+    monkeypatch: pytest.MonkeyPatch, num_files: int, size: int, expected: int
+) -> None:
+    monkeypatch.undo()
+    tasks = [
+        FileTask(file_id=number, file=FileId(str(number), size, 0), num_rows=0)
+        for number in range(num_files)
+    ]
+    assert len(balanced_groups(tasks, 4)) == expected
