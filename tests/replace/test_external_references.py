@@ -90,7 +90,8 @@ def test_references_are_found_where_they_are_looked_for(
 def test_a_summary_above_folders_that_are_no_partitions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    schema, found = pa.schema([("year", pa.int64()), ("day", pa.int64())]), []
+    found: list[pq.FileMetaData] = []
+    schema = pa.schema([("year", pa.int64()), ("day", pa.int64())])
     rows = pa.table({"year": [1, 2], "day": [3, 4], "id": ["a", "b"]})
     partitions = ds.partitioning(schema)
     pq.write_to_dataset(rows, tmp_path, partitioning=partitions, metadata_collector=found)
