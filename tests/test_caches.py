@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.caches import make_room
 from parquet_bloomwriter.spark import jobs
 from parquet_bloomwriter.stores import cloud_settings
+from parquet_bloomwriter.stores.s3 import client as s3
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,3 +54,21 @@ def test_temporary_files_stay_where_threads_make_them(monkeypatch: pytest.Monkey
     (folder,) = _by_threads(lambda _: jobs.scratch_folder())
     assert Path(file).read_text("utf-8") == "{}"
     assert Path(folder).is_dir()
+
+
+def test_threads_share_one_client_of_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    import boto3
+
+    make = boto3.Session.client
+
+    def slowly(*given: object, **named: object) -> object:
+        time.sleep(0.05)  # The other threads begin.
+        return make(*given, **named)
+
+    monkeypatch.setattr(boto3.Session, "client", slowly)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    s3._client.cache_clear()  # noqa: SLF001  it knows another endpoint
+    with ThreadPoolExecutor(4) as pool:
+        buckets = list(pool.map(lambda _: s3.open_bucket("b", region="us-east-1"), range(4)))
+    s3._client.cache_clear()  # noqa: SLF001  as above
+    assert len({id(one.client) for one in buckets}) == 1

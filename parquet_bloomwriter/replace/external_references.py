@@ -4,6 +4,7 @@
     .NAME.crc beside the file   CRC32 of every 512 bytes         Spark: ChecksumException
     _metadata                   offsets of every column chunk    readers seek to wrong bytes
     _common_metadata            the schema only                  nothing: reported, not refused
+    a name that is a checksum   the checksum of the file         a cache is damaged
     records of a table format   size of every file, and more     readers fail, or may fail
 
 `FORMATS` is the one table of the table formats that are known: how their records look, where they
@@ -13,10 +14,11 @@ that only the names of its data files tell. docs/reference/foreign-folders.md li
 programs that were looked at, recognised or not.
 
 `_metadata` is looked for beside the file and, as long as folders are partitions
-(`key=value`), one folder further up. Tables are looked for in all folders up to the root:
-a few file system calls each. Where the file is reached by symbolic links, the folders of
-each link and the file's own folders count. A folder that cannot be looked into (`metadata/`,
-`schema/`) counts as a table's: unknown is not "no".
+(`key=value`), one folder further up. Above other folders it counts if the path of the file stands
+in it: pyarrow's `DirectoryPartitioning` and fastparquet's `drill` name folders by values alone.
+Tables are looked for in all folders up to the root: a few file system calls each. Where the file
+is reached by symbolic links, the folders of each link and the file's own folders count. A folder
+that cannot be looked into (`metadata/`, `schema/`) counts as a table's: unknown is not "no".
 
 Several formats use common names of folders. A `metadata/` counts only with a metadata file in it,
 and `schema/` and `manifest/` count only together, and with Paimon's first schema. Before reading,
@@ -54,6 +56,7 @@ class ReferenceKind(enum.StrEnum):
     HADOOP_CRC = "Hadoop checksum file"
     SUMMARY_METADATA = "_metadata file with the offsets of this file"
     COMMON_METADATA = "_common_metadata file with the schema"
+    CHECKSUM_NAME = "a name by checksum, as caches of DVC, git-annex and Hugging Face have"
     DELTA_LOG = "Delta table log"
     ICEBERG_METADATA = "Iceberg table metadata"
     UNLISTED_METADATA = "cannot be listed, and may be a table's"
@@ -185,6 +188,7 @@ _REMEDIES: dict[ReferenceKind, str | Proposal] = {
         Way.REGENERATE_CRC, "Have the checksum file regenerated (regenerate_crc=True)"
     ),
     ReferenceKind.SUMMARY_METADATA: "Remove it first and have its writer make it anew",
+    ReferenceKind.CHECKSUM_NAME: "Replace the link to it by a copy first",
     ReferenceKind.UNLISTED_METADATA: "Get the right to list it",
     **{one.kind: one.remedy for one in FORMATS},
 }
@@ -192,6 +196,14 @@ _REMEDIES: dict[ReferenceKind, str | Proposal] = {
 
 _MOST_LINKS = 40
 """Linux follows no more links on the way to a file."""
+
+_NAMED_BY_CHECKSUM = re.compile(
+    r"/\.dvc/cache/|/\.git/(annex|lfs)/objects/|/blobs/(sha256/)?[0-9a-f]{40,64}$"
+)
+"""Paths of files in stores to which links of working copies lead."""
+
+_MOST_READ_BYTES = 1 << 25
+"""Longer files `_metadata` above other folders than partitions are not read, and count."""
 
 _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
 """Errors that say that a path leads to nothing."""
@@ -214,7 +226,10 @@ def find_by_name(path: str) -> Iterator[Reference]:
 
 
 def find_references(path: StrPath) -> tuple[Reference, ...]:
-    """Find what refers to a file, the nearest first. Nothing is opened but folders."""
+    """Find what refers to a file, the nearest first.
+
+    Nothing is opened but folders, and a `_metadata` above folders that are no partitions.
+    """
     places = _ways_to(path)
     return tuple(dict.fromkeys(found for place in places for found in _references(Path(place))))
 
@@ -327,10 +342,14 @@ def _ways_to(path: StrPath) -> Iterable[str]:
 def _references(place: Path) -> Iterator[Reference]:
     if crc_path(place).exists():
         yield Reference.at(crc_path(place), ReferenceKind.HADOOP_CRC)
+    if _NAMED_BY_CHECKSUM.search(place.as_posix()):
+        yield Reference.at(place, ReferenceKind.CHECKSUM_NAME)
     yield from find_by_name(place.as_posix())
     for folder, reaches in _upwards(os.fspath(place.parent)):
         if Reach.PARTITIONS in reaches:
             yield from _summaries(Path(folder))
+        elif _is_named(place, Path(folder, "_metadata")):
+            yield Reference.at(Path(folder, "_metadata"), ReferenceKind.SUMMARY_METADATA)
         yield from _tables(folder, reaches | Reach.ICEBERG)
 
 
@@ -348,6 +367,18 @@ def _summaries(folder: Path) -> Iterator[Reference]:
         yield Reference.at(folder / "_metadata", ReferenceKind.SUMMARY_METADATA)
     if (folder / "_common_metadata").is_file():
         yield Reference.at(folder / "_common_metadata", ReferenceKind.COMMON_METADATA)
+
+
+def _is_named(place: Path, summary: Path) -> bool:
+    """Whether a `_metadata` above folders of other names is about a file; True if in doubt."""
+    try:
+        if not summary.is_file():
+            return False
+        is_short = summary.stat().st_size <= _MOST_READ_BYTES
+        name = os.fsencode(place.relative_to(summary.parent).as_posix())
+        return not is_short or name in summary.read_bytes()
+    except OSError:
+        return True
 
 
 def _tables(folder: str, reaches: Reach) -> Iterator[Reference]:

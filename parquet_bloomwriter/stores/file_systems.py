@@ -142,12 +142,19 @@ class FileSystemStore(WholeStore):
         self.traffic.add("list")
         path = prefix.rstrip("/")
         with self.named(path):
-            if not prefix.endswith("/") or not suffix:
-                return bool(self._exists(path))
-            return self._exists(path) and any(name.endswith(suffix) for name in self._names(path))
+            if not prefix.endswith("/"):
+                return self._kind(path) == "file"
+            is_there = self._exists(path)
+            return is_there and (
+                not suffix or any(name.endswith(suffix) for name in self._names(path))
+            )
 
     def _exists(self, path: str) -> bool:
-        return stat_fsspec(self._fs, path)[0] != "nothing"
+        return self._kind(path) != "nothing"
+
+    def _kind(self, path: str) -> str:
+        """Return what is at a path: "file", "directory" or "nothing"."""
+        return stat_fsspec(self._fs, path)[0]
 
     def _names(self, folder: str) -> list[str]:
         return [str(name) for name in self._fs.ls(folder, detail=False)]
@@ -615,8 +622,8 @@ class ArrowStore(FileSystemStore):
             raise StoreProblem("this is a folder", path=self.spell(path))
         return FileState(size=found.size or 0, token=found)
 
-    def _exists(self, path: str) -> bool:
-        return stat_arrow(self._fs, path)[0] != "nothing"
+    def _kind(self, path: str) -> str:
+        return stat_arrow(self._fs, path)[0]
 
     def _names(self, folder: str) -> list[str]:
         import pyarrow.fs as pafs

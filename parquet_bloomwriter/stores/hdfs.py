@@ -190,16 +190,16 @@ class HdfsStore(NewNameStore):
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is such a file, or a folder with anything in it."""
         if not prefix.endswith("/"):
-            return self._exists(prefix)
+            return self._kind(prefix) == "file"
         return any(_name(one).endswith(suffix) for one in self._entries(prefix))
 
-    def _exists(self, path: str) -> bool:
+    def _kind(self, path: str) -> str:
         try:
             with self.named(path):
-                self._client.get_file_info(_rooted(path))
+                found = self._client.get_file_info(_rooted(path))
         except FileNotFoundError:
-            return False
-        return True
+            return "nothing"
+        return "directory" if found.isdir else "file"
 
     def _names(self, folder: str) -> list[str]:
         return [_name(one) for one in self._entries(folder)]

@@ -52,10 +52,9 @@ _SUMMARY = TableFormat(
     table="a data set with a summary",
     reader="its writer",
     signs=("_metadata",),
-    reach=Reach.PARTITIONS,
     remedy="",
 )
-"""Not a table's records, but found like those."""
+"""Not a table's records, but found like those. It is not read, and counts above all folders."""
 
 _WITH_FOLDERS = tuple(one for one in FORMATS if one.signs)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -86,6 +87,28 @@ def test_references_are_found_where_they_are_looked_for(
     assert _found(tmp_path, file) == expected
 
 
+def test_a_summary_above_folders_that_are_no_partitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[pq.FileMetaData] = []
+    schema = pa.schema([("year", pa.int64()), ("day", pa.int64())])
+    rows = pa.table({"year": [1, 2], "day": [3, 4], "id": ["a", "b"]})
+    partitions = ds.partitioning(schema)
+    pq.write_to_dataset(rows, tmp_path, partitioning=partitions, metadata_collector=found)
+    pq.write_metadata(pa.schema([("id", pa.string())]), tmp_path / "_metadata", found)
+    (one, other) = sorted(tmp_path.glob("*/*/*.parquet"))
+    pq.write_table(rows, one.parent / "new.parquet")
+    expected = [(ReferenceKind.SUMMARY_METADATA, "_metadata")]
+    assert _found(tmp_path, str(one)) == _found(tmp_path, str(other)) == expected
+    with pytest.raises(UnsafeTarget, match="_metadata"):
+        bloomify(one, ["id"])
+    read = ds.parquet_dataset(tmp_path / "_metadata").to_table()["id"].to_pylist()
+    assert sorted(read) == ["a", "b"]
+    assert _found(tmp_path, str(one.parent / "new.parquet")) == []
+    monkeypatch.setattr("parquet_bloomwriter.replace.external_references._MOST_READ_BYTES", 9)
+    assert _found(tmp_path, str(one.parent / "new.parquet")) == expected
+
+
 def test_folders_of_table_formats_are_refused_by_name(tmp_path: Path) -> None:
     for number, (kind, file, records) in enumerate(FOREIGN_FOLDERS):
         root = tmp_path / str(number)
@@ -132,6 +155,29 @@ def test_a_link_to_a_folder_that_is_a_link(tmp_path: Path) -> None:
     assert find_references(tmp_path / "x/current/day=1/a.parquet") == (expected,)
     assert find_table_records([tmp_path / "x/current/day=1"]) == (expected,)
     assert find_references(tmp_path / "disk/day=1/a.parquet") == ()
+
+
+def test_links_into_stores_of_files_by_checksums(tmp_path: Path) -> None:
+    checksum = "5d41402abc4b2a76b9719d911017c592" * 2
+    for number, stored in enumerate(
+        (
+            f"hub/datasets--a--b/blobs/{checksum}",
+            f".dvc/cache/files/md5/{checksum[:2]}/{checksum[2:32]}",
+            f".git/annex/objects/Gx/1M/SHA256E-s99--{checksum}.parquet/SHA256E-s99--{checksum}",
+        )
+    ):
+        file, link = tmp_path / str(number) / stored, tmp_path / str(number) / "data/a.parquet"
+        for one in (file, link):
+            one.parent.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1]}), file)
+        link.symlink_to(file)
+        before = file.read_bytes()
+        with pytest.raises(UnsafeTarget, match="Replace the link to it by a copy first"):
+            bloomify(link, ["id"])
+        assert file.read_bytes() == before
+        assert bloomify(link, ["id"], output=link.with_name("b.parquet")).written
+        assert find_table_records([link.parent]) == ()
+    assert _found(tmp_path, "blobs/a.parquet") == []
 
 
 def test_a_looped_link_is_no_table(tmp_path: Path) -> None:

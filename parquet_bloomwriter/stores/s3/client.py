@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -36,14 +37,27 @@ def open_bucket(
     """
     given = settings_of(name)
     if given is not None:
-        client = _client(given.endpoint, given.region, None, given)
+        client = _shared(given.endpoint, given.region, None, given)
         return S3Bucket(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
     endpoint = (
         endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     )
     profile = profile or os.environ.get("AWS_PROFILE")
-    client = _client(endpoint or None, region, profile or None)
+    client = _shared(endpoint or None, region, profile or None)
     return S3Bucket(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
+
+
+_opening = Lock()
+
+
+def _shared(
+    endpoint: str | None,
+    region: str | None,
+    profile: str | None,
+    given: BucketSettings | None = None,
+) -> Any:  # noqa: ANN401  boto3 has no types
+    with _opening:  # Else each thread that begins at the same time makes one of its own.
+        return _client(endpoint, region, profile, given)
 
 
 @cache

@@ -160,6 +160,10 @@ def test_a_table_formats_files_are_left_alone(cloud: Cloud, url: str, plain: byt
             cloud.put(f"bucket/plain{number}/{other}", b"{}")
         cloud.put(f"bucket/plain{number}/{file}", plain)
         assert bloomify(f"{base}plain{number}/{file}", ["id"]).written
+    cloud.put("bucket/summed/_metadata", b"PAR1")
+    cloud.put("bucket/summed/2026/a.parquet", plain)
+    with pytest.raises(UnsafeTarget, match="summed/_metadata"):
+        bloomify(f"{base}summed/2026/a.parquet", ["id"])
 
 
 def test_who_wrote_meanwhile_wins(cloud: Cloud, url: str, plain: bytes) -> None:

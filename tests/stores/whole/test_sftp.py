@@ -14,6 +14,7 @@ from parquet_bloomwriter import (
     InvalidArgument,
     UnsafeTarget,
     bloomify,
+    clear_cache,
     for_each_file,
     strip,
 )
@@ -51,6 +52,19 @@ def test_filters_come_and_go(sshd: Sshd, url: str, plain: bytes, with_filters: b
     assert file.read_bytes() == plain
     assert names(sshd.root) == ["a.parquet"]
     assert "secret-word" not in str(report)
+
+
+def test_a_folder_named_metadata_is_no_summary(sshd: Sshd, url: str, plain: bytes) -> None:
+    for folder in ("_metadata", "sub"):
+        (sshd.root / folder).mkdir()
+    (sshd.root / "sub" / "a.parquet").write_bytes(plain)
+    below = url.replace("a.parquet", "sub/a.parquet")
+    assert bloomify(below, ["id"]).written
+    (sshd.root / "_metadata").rmdir()
+    (sshd.root / "_metadata").write_bytes(b"PAR1")
+    clear_cache()
+    with pytest.raises(UnsafeTarget, match="_metadata"):
+        strip(below)
 
 
 def test_folders_other_names_and_other_places(
