@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +65,7 @@ def _imported(
             nodes.extend(ast.iter_child_nodes(node))
 
 
+@cache
 def _taken(package: ast.Module) -> set[str]:
     """Return the names that a package takes from its modules: one may have its module's name."""
     imports = [node for node in package.body if isinstance(node, ast.ImportFrom)]
@@ -72,13 +74,19 @@ def _taken(package: ast.Module) -> set[str]:
 
 def _homes(package: ast.Module, names: set[str]) -> set[str | None]:
     """Return the modules from which a package imports names when they are first used."""
-    return {
-        one.module
+    return {module for module, some in _later(package) if names & some}
+
+
+@cache
+def _later(package: ast.Module) -> list[tuple[str | None, set[str]]]:
+    """Return modules, and the names that the package imports from each for type checkers."""
+    return [
+        (one.module, {each.name for each in one.names})
         for node in package.body
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for one in node.body
-        if isinstance(one, ast.ImportFrom) and names & {each.name for each in one.names}
-    }
+        if isinstance(one, ast.ImportFrom)
+    ]
 
 
 def _in_circles(waits: Mapping[str, set[str]]) -> list[str]:

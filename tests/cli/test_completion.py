@@ -7,16 +7,21 @@ import pty
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
+from bloomify.main import cli
 from parquet_bloomwriter import bloomify
 
-if TYPE_CHECKING:
-    from tests.cli.conftest import Command
-
 FILES = ["file"]
+
+
+def completed(**environment: str) -> str:
+    """Return what is printed for a shell that sets these variables."""
+    done = CliRunner().invoke(cli, [], prog_name="bloomify", env=environment)
+    assert (done.exit_code, done.stderr) == (0, "")
+    return done.stdout
 
 
 @pytest.mark.parametrize(
@@ -44,14 +49,13 @@ FILES = ["file"]
     ],
 )
 @pytest.mark.usefixtures("events")
-def test_completion(command: Command, typed: list[str], proposed: list[str]) -> None:
-    result = command(
+def test_completion(typed: list[str], proposed: list[str]) -> None:
+    shown = completed(
         COMP_WORDS=" ".join(["bloomify", *typed]),
         COMP_CWORD=str(len(typed)),
         _BLOOMIFY_COMPLETE="bash_complete",
     )
-    kinds = [line.split(",", 1) for line in result.stdout.splitlines() if line]
-    assert (result.returncode, result.stderr) == (0, "")
+    kinds = [line.split(",", 1) for line in shown.splitlines() if line]
     assert [kind if kind != "plain" else text for kind, text in kinds] == proposed
 
 
@@ -75,14 +79,11 @@ def test_in_a_shell(events: Path) -> None:
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 @pytest.mark.usefixtures("events")
-def test_in_other_shells(command: Command, shell: str) -> None:
+def test_in_other_shells(shell: str) -> None:
     variable = "_BLOOMIFY_COMPLETE"
-    script = command(**{variable: f"{shell}_source"})
-    assert script.returncode == 0
-    assert f"{shell}_complete" in script.stdout
+    assert f"{shell}_complete" in completed(**{variable: f"{shell}_source"})
     last = {"COMP_CWORD": "2" if shell == "zsh" else "--max"}
     words = {"COMP_WORDS": "bloomify add --max", **last}
-    result = command(**words, **{variable: f"{shell}_complete"})
-    assert (result.returncode, result.stderr) == (0, "")
-    assert "--max-bytes-rewritten" in result.stdout
-    assert "--jobs" not in result.stdout
+    shown = completed(**words, **{variable: f"{shell}_complete"})
+    assert "--max-bytes-rewritten" in shown
+    assert "--jobs" not in shown

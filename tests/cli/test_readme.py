@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Invoke
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -48,7 +53,7 @@ def sample(folder: Path) -> Path:
 
 
 def run(command: str) -> str:
-    """Run one line in a shell where `bloomify` is this one."""
+    """Run one line in a shell where `bloomify` is this one, in a process of its own."""
     function = f'bloomify() {{ "{sys.executable}" -m bloomify "$@"; }}\n'
     result = subprocess.run(
         ["/bin/sh", "-ec", function + command],
@@ -56,7 +61,7 @@ def run(command: str) -> str:
         capture_output=True,
         encoding="utf-8",
     )
-    assert result.stderr == "" or "--html" in command  # It says where the page is.
+    assert result.stderr == ""
     return result.stdout
 
 
@@ -68,8 +73,10 @@ def test_there_are_commands_to_test() -> None:
 
 @pytest.mark.usefixtures("sample")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_works(command: str) -> None:
-    assert run(command) != ""
+def test_each_command_works(invoke: Invoke, command: str) -> None:
+    done = invoke(*shlex.split(command)[1:])
+    assert (done.exit_code, done.stdout != "") == (0, True)
+    assert done.stderr == "" or "--html" in command  # It says where the page is.
 
 
 def test_the_first_block_in_order(sample: Path) -> None:
@@ -82,20 +89,22 @@ def test_the_first_block_in_order(sample: Path) -> None:
 
 @pytest.mark.usefixtures("sample")
 def test_the_programs_work_in_order() -> None:
-    printed = ""
-    for program in PROGRAMS:
-        command = [sys.executable, "-c", program]
-        printed += subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    """In one process, but each without the names of those before it."""
+    every = f"for program in {PROGRAMS!r}:\n    exec(program, {{'__name__': '__main__'}})"
+    command = [sys.executable, "-c", every]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     (shown,) = blocks(README, "text")
     assert shown in printed
 
 
 @pytest.mark.usefixtures("sample")
-def test_the_commands_for_an_index_in_order() -> None:
+def test_the_commands_for_an_index_in_order(invoke: Invoke) -> None:
     lines = (line for block in SHELL for line in block.splitlines())
     commands = [line for line in lines if line.startswith("bloomify index ")]
     assert [command.split()[2] for command in commands] == ["create", "lookup"]
-    assert [run(command) != "" for command in commands] == [True, True]
+    for command in commands:
+        done = invoke(*shlex.split(command)[1:])
+        assert (done.exit_code, done.stdout != "", done.stderr) == (0, True, "")
 
 
 PAGES = sorted(

@@ -1,11 +1,11 @@
 """A program that damages an index in place, again and again, and looks values up each time.
 
-    python -m tests.index.flips FOLDER VALUES [FILE] < tasks, see `support.workers`
+    python -m tests.index.flips FOLDER VALUES [FILE ...] < tasks, see `support.workers`
 
 The path of a task is "KIND NUMBER": one bit or byte is flipped, or 512 bytes are zeroed, counted
-through all files of the index, or in one file; then the file is written as it was. VALUES is JSON:
-predicates, and for each the name of the file that holds the value. The answer says which of them a
-lookup excluded (`wrong`), and whether the damage was noticed.
+through all files of the index, or through the files that are named; then the file is written as it
+was. VALUES is JSON: predicates, and for each the name of the file that holds the value. The answer
+says which of them a lookup excluded (`wrong`), and whether the damage was noticed.
 """
 
 from __future__ import annotations

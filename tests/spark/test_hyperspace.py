@@ -128,8 +128,10 @@ def test_other_formats_are_refused(hs: Hyperspace, tmp_path: Path) -> None:
         hs.create_index(hs.spark.read.json(str(tmp_path / "json")), IDS)
 
 
-@pytest.mark.parametrize("record", ["_delta_log/0.json", "metadata/0.metadata.json", ".hoodie/x"])
-@pytest.mark.parametrize("by_path", [True, False])
+@pytest.mark.parametrize(
+    ("record", "by_path"),
+    [("_delta_log/0.json", True), ("metadata/0.metadata.json", False), (".hoodie/x", False)],
+)
 def test_tables_with_records_of_their_own_are_refused(
     hs: Hyperspace, table: Path, record: str, *, by_path: bool
 ) -> None:
@@ -338,7 +340,7 @@ def test_rules_look_values_up_in_slices(
     (row,) = hs.index("ids").collect()
     assert row.sliceBytes > 0
     hs.enable()
-    for number in range(FILES):
+    for number in range(0, FILES, 3):
         df = hs.spark.read.parquet(str(table)).filter(f"id = {ROWS * number + 3}")
         assert [row.id for row in df.collect()] == [ROWS * number + 3]
         assert metrics_of(df).num_files == 1

@@ -115,7 +115,7 @@ def columns(draw: st.DrawFn) -> pa.Table:
     st.sampled_from(["pow2", "exact"]),
     st.booleans(),
 )
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_filters_are_those_of_all_values(  # noqa: PLR0913, PLR0917  what is drawn
     table: pa.Table,
     codec: str,
@@ -364,9 +364,15 @@ def test_pages_that_are_none() -> None:
     assert page_in(alone, leaf, 99) is None
 
 
-@pytest.mark.parametrize("codec", ["none", "snappy"])
-@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.binary(3)])
-@pytest.mark.parametrize("checksums", [False, True])
+@pytest.mark.parametrize(
+    ("codec", "kind", "checksums"),
+    [
+        ("none", pa.string(), False),
+        ("snappy", pa.int64(), False),
+        ("snappy", pa.binary(3), True),
+        ("none", pa.int64(), True),
+    ],
+)
 def test_changed_headers_hide_no_value(codec: str, kind: pa.DataType, checksums: bool) -> None:  # noqa: FBT001
     """Whatever is still taken for the dictionary has all that pyarrow reads of the file."""
     array = pa.array([f"{i % 7:03}" for i in range(300)])
@@ -383,8 +389,10 @@ def test_changed_headers_hide_no_value(codec: str, kind: pa.DataType, checksums:
     rng = np.random.default_rng(7)
     before = pa.default_memory_pool().max_memory()
     taken = 0
-    for place in np.concatenate((headers[0], *headers[:3])).tolist():
-        for byte in rng.choice(256, 40, replace=False).tolist():
+    for place in np.concatenate(headers[:2]).tolist():
+        old = data[place]  # numbers are in zigzag: the next ones are two away
+        changed = {*(old ^ 1 << bit for bit in range(8)), (old + 2) % 256, (old - 2) % 256}
+        for byte in {*changed, *rng.choice(256, 3, replace=False).tolist()}:
             broken = bytearray(data)
             broken[place] = byte
             taken += hides_nothing(bytes(broken))

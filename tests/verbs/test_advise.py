@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import cache
 from itertools import permutations
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,7 @@ ADD, CONSIDER, HAS_FILTER, SKIP = Advice
 ROWS, ROW_GROUPS = 20_000, 10
 
 
+@cache
 def events() -> pa.Table:
     """One column for each reason."""
     rng = np.random.default_rng(7)
@@ -70,6 +72,12 @@ def file_of(table: pa.Table | None = None, **options: object) -> bytes:
     return written(events() if table is None else table, **options)
 
 
+@cache
+def usual() -> AdviseReport:
+    """What is advised for a file of these events."""
+    return advise(file_of())
+
+
 def by_name(report: AdviseReport) -> dict[str, ColumnAdvice]:
     return {column.name: column for column in report.columns}
 
@@ -96,7 +104,7 @@ def by_name(report: AdviseReport) -> dict[str, ColumnAdvice]:
     ],
 )
 def test_verdicts(name: str, verdict: Advice, says: str) -> None:
-    column = by_name(advise(file_of()))[name]
+    column = by_name(usual())[name]
     assert (column.verdict, says in column.reason) == (verdict, True), column.reason
 
 

@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COLUMNS = ["id", "email", "kind"]
+FILTERING = ["duckdb", "datafusion", "clickhouse", "bloomify"]
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Write a file with filters; all values of `kind` are in dictionaries."""
     rng = np.random.default_rng(5)
-    ids = rng.choice(1_000_000, 40_000, replace=False)
+    ids = rng.choice(1_000_000, 20_000, replace=False)
     table = pa.table(
         {
             "plain": ids,
@@ -47,29 +48,27 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("column", COLUMNS)
-@pytest.mark.parametrize("engine", ["duckdb", "datafusion", "clickhouse", "bloomify"])
-def test_these_use_the_filters(file: Path, engine: str, column: str) -> None:
+def test_these_use_the_filters(file: Path) -> None:
+    """Asked for a text that is in no row, and neither in a dictionary."""
     before = file.read_bytes()
-    report = check_engine(file, engine, column=column)
-    (check,) = report.checks
-    assert (check.engine, check.use, check.reason) == (engine, Use.USED, "")
-    assert check.version
+    report = check_engine(file, FILTERING, column="kind")
+    for engine, check in zip(FILTERING, report.checks, strict=True):
+        assert (check.engine, check.use, check.reason) == (engine, Use.USED, "")
+        assert check.version
     assert report.all_use
-    assert (report.column, report.num_row_groups) == (column, 4)
-    assert not probe(file, [(column, "==", report.value)]).might_match
-    assert report.value not in pq.read_table(file).column(column).to_pylist()
+    assert (report.column, report.num_row_groups) == ("kind", 2)
+    assert not probe(file, [("kind", "==", report.value)]).might_match
+    assert report.value not in pq.read_table(file).column("kind").to_pylist()
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("engine", ["polars", "pyarrow", "pandas"])
-def test_these_do_not(file: Path, engine: str) -> None:
-    report = check_engine(file, engine)
-    (check,) = report.checks
-    assert check.use is Use.NOT_USED
-    assert check.reason.startswith("it tried to read data pages, ")
-    assert check.error
-    assert not report.all_use
+def test_these_do_not(file: Path) -> None:
+    report = check_engine(file, ["polars", "pyarrow", "pandas"], column="id")
+    for check in report.checks:
+        assert check.use is Use.NOT_USED
+        assert check.reason.startswith("it tried to read data pages, ")
+        assert check.error
+    assert (len(report.checks), report.all_use) == (3, False)
 
 
 @pytest.mark.spark
@@ -79,9 +78,8 @@ def test_spark_uses_them(file: Path) -> None:
     assert check.use is Use.USED
 
 
-READS = f"{sys.executable} -c " + shlex.quote(
-    "import sys, pyarrow.parquet as p; p.read_table(sys.argv[1], columns=[sys.argv[2]]); print(0)"
-)
+READS = "test $(tr -d '\\0' < '{file}' | wc -c) -gt 100000 && echo 0"
+"""Fails if the data pages of `file` are destroyed, which are most of its bytes."""
 
 
 @pytest.mark.parametrize(
@@ -91,12 +89,12 @@ READS = f"{sys.executable} -c " + shlex.quote(
         ("echo 7 {file} 7", Use.UNDECIDED, "counts 7 rows"),
         (": {file}; echo no >&2; exit 3", Use.UNDECIDED, "cannot read the file itself: no"),
         (": {file}; kill -9 $$", Use.UNDECIDED, "cannot read the file itself: it was ended by sig"),
-        (": {file}; sleep 60", Use.UNDECIDED, "it did not answer within 3 s"),
-        (f"{READS} '{{file}}' {{column}}", Use.NOT_USED, "it tried to read data pages"),
+        (": {file}; sleep 60", Use.UNDECIDED, "it did not answer within 0.5 s"),
+        (READS, Use.NOT_USED, "it tried to read data pages"),
     ],
 )
 def test_commands(file: Path, command: str, use: Use, reason: str) -> None:
-    timeout_s = 3 if "sleep" in command else 60
+    timeout_s = 0.5 if "sleep" in command else 60
     (check,) = check_engine(file, command=command, timeout_s=timeout_s).checks
     assert (check.engine, check.use) == (command, use)
     assert reason in check.reason
@@ -106,9 +104,8 @@ def test_a_command_that_asks_the_filters(file: Path) -> None:
     script = "import sys, duckdb; print(duckdb.execute(sys.argv[1]).fetchone()[0])"
     query = "SELECT count(*) FROM '{file}' WHERE {column} = {value}"
     command = f'{sys.executable} -c {shlex.quote(script)} "{query}"'
-    for column in ("id", "kind"):
-        (check,) = check_engine(file, command=command, column=column).checks
-        assert (check.use, check.reason) == (Use.USED, "")
+    (check,) = check_engine(file, command=command, column="kind").checks
+    assert (check.use, check.reason) == (Use.USED, "")
 
 
 def test_what_cannot_be_asked(file: Path, tmp_path: Path) -> None:
@@ -151,9 +148,9 @@ def test_an_engine_that_is_missing_keeps_no_other_from_being_asked(
 
 
 MANY = {
+    "blob": [b"\xff\x00%d" % i for i in range(400)],  # the first one: absent bytes are asked for
     "id": [i * 7 for i in range(400)],
     "text": [f"it's {i}" for i in range(400)],
-    "blob": [b"\xff\x00%d" % i for i in range(400)],
     "fixed": pa.array([b"\xff%04d" % i for i in range(400)], pa.binary(5)),
     "real": [i / 8 for i in range(400)],
     "price": pa.array([Decimal(i).scaleb(-2) for i in range(400)], pa.decimal128(9, 2)),
@@ -169,23 +166,23 @@ MANY = {
 def many(tmp_path: Path) -> Path:
     """Write a file with filters of many types."""
     path = tmp_path / "many.parquet"
-    pq.write_table(pa.table(MANY), path, row_group_size=100)
+    pq.write_table(pa.table(MANY), path, row_group_size=400)
     bloomify(path)
     return path
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "datafusion", "clickhouse", "bloomify"])
-def test_present_values_of_every_column_are_asked_for(many: Path, engine: str) -> None:
+def test_present_values_of_every_column_are_asked_for(many: Path) -> None:
     before = many.read_bytes()
-    report = check_engine(many, engine)
-    (check,) = report.checks
+    report = check_engine(many, FILTERING)
+    assert (report.column, type(report.value)) == ("blob", bytes)
     assert report.present_columns == (*list(MANY)[:-2], "place.zip")
-    assert check.num_compared == 8 * len(report.present_columns)  # two of each row group
-    assert (check.use, check.lost, check.hazards) == (Use.USED, (), ())
+    for check in report.checks:
+        assert check.num_compared == 2 * len(report.present_columns)
+        assert (check.use, check.lost, check.hazards) == (Use.USED, (), ())
     assert not report.has_wrong
     assert many.read_bytes() == before
-    (check,) = check_engine(many, engine, column="blob").checks
-    assert (check.use, check.num_compared) == (Use.USED, 8)
+    (check,) = check_engine(many, "duckdb", column="blob").checks
+    assert (check.use, check.num_compared) == (Use.USED, 2)
 
 
 def test_an_engine_that_loses_rows(many: Path, old_duckdb: Path) -> None:
@@ -202,12 +199,11 @@ def test_an_engine_that_loses_rows(many: Path, old_duckdb: Path) -> None:
 
 
 def test_a_command_that_loses_rows(file: Path) -> None:
-    script = "import sys; from parquet_bloomwriter import inspect; print({})"
-    counts = "0 if inspect(sys.argv[1]).filters else 1"
-    command = f"{sys.executable} -c {shlex.quote(script.format(counts))} {{file}}"
+    with_filters = shlex.quote(str(file))
+    command = f"if cmp -s {{file}} {with_filters}; then echo 0; else echo 1; fi"
     (check,) = check_engine(file, command=command, column="id").checks
     assert check.use is Use.WRONG
-    assert check.num_compared == len(check.lost) > 0
+    assert check.num_compared == len(check.lost) == 4  # two of each row group
 
 
 def test_a_python_that_is_none(file: Path, tmp_path: Path, old_duckdb: Path) -> None:
@@ -244,12 +240,10 @@ def test_footers_lose_their_dictionaries(file: Path) -> None:
     assert sum(a != b for a, b in zip(data, footer.data, strict=True)) <= 16
 
 
-@pytest.mark.parametrize(
-    "text", ["x$(touch {})", "x`touch {}`", "x'; touch {}; echo '", 'x"; touch {}']
-)
-def test_nothing_of_a_file_is_a_command(tmp_path: Path, text: str) -> None:
+def test_nothing_of_a_file_is_a_command(tmp_path: Path) -> None:
     bad = tmp_path / "bad"
-    values = [text.format(bad) + str(i) for i in range(0, 1000, 2)]
+    texts = ("x$(touch {})", "x`touch {}`", "x'; touch {}; echo '", 'x"; touch {}')
+    values = [texts[i % 4].format(bad) + str(2 * i) for i in range(500)]
     names = ["a", f"b$(touch {bad})"]
     table = pa.table([values, list(range(0, 5000, 10))], names)
     path = tmp_path / f"it's; touch {bad.name}; .parquet"

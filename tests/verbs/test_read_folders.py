@@ -53,19 +53,16 @@ def _check(source: Any, filters: Any, **options: Any) -> int:
     return len(pruned.to_table())
 
 
-@pytest.fixture
-def years(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def years(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A hive folder: years 2020 to 2024, and one file with no year; two row groups each."""
+    root = tmp_path_factory.mktemp("years")
     for part in range(5):
-        folder = (
-            tmp_path / f"year={2020 + part}"
-            if part
-            else tmp_path / "year=__HIVE_DEFAULT_PARTITION__"
-        )
+        folder = root / (f"year={2020 + part}" if part else "year=__HIVE_DEFAULT_PARTITION__")
         folder.mkdir()
         piece = CELLS.slice(part * 2 * ROWS, 2 * ROWS)
         (folder / "a b.parquet").write_bytes(bloomed(piece, "id", "text"))
-    return tmp_path
+    return root
 
 
 @pytest.mark.parametrize(
@@ -225,7 +222,7 @@ def _folders(draw: st.DrawFn) -> tuple[list[bytes], Any]:
     return [one.data for one in found], asked
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(_folders())
 def test_any_folder(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[list[bytes], Any]
@@ -303,7 +300,7 @@ def scattered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10)
 @given(
     wanted=st.sets(st.integers(0, 240), min_size=1, max_size=30).map(sorted),
     name=st.sampled_from(["", "a.parquet", "b.parquet"]),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tests.support.random_tables import Column, RandomFile
 
-EXAMPLES = int(os.environ.get("SCAN_POLARS_EXAMPLES", "200"))
+EXAMPLES = int(os.environ.get("SCAN_POLARS_EXAMPLES", "60"))
 
 COMPARE: list[Callable[[Any, Any], Any]] = [eq, ne, lt, le, gt, ge]
 CASTS = [pl.Int8, pl.UInt8, pl.Int64, pl.UInt64, pl.Float32, pl.Float64, pl.String, pl.Date]

@@ -1,12 +1,13 @@
 """Run one action of an index again and again, and kill its process at one step after the other.
 
-    python -m tests.index.actions.killing FOLDER ACTION HOW
+    python -m tests.index.actions.killing < tasks
 
+A task is a line of JSON: [FOLDER, ACTION, HOW, FIRST, STRIDE]; the last two say which steps.
 A step is a call that changes the index's folder: a file that is opened for writing, linked, renamed
 or removed, a folder that is made or removed, an fsync. FOLDER holds `before/`, the table before
 the action; for the n-th step it is copied to `at-n/`, where the action is begun in a process that
-ends before its n-th step ("exit"), or has an error raised there ("raise", "interrupt"). Prints one
-line of JSON with the number of the copies; in the last one the action came to its end.
+ends before its n-th step ("exit"), or has an error raised there ("raise", "interrupt"). Prints a
+line with the number of the last copy, in which the action came to its end.
 
 Copies keep the times of files, so the table's files are the same in all of them.
 """
@@ -132,21 +133,26 @@ def _act(table: Path, action: str, at: int, how: str) -> int:
         os._exit(code)
 
 
-def main() -> None:
-    """Do it."""
-    for module in _MODULES:  # once, not in every child
-        importlib.import_module(module)
-    folder, action, how = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-    for number in range(1, MOST):
+def _kill_at_each_step(folder: Path, action: str, how: str, steps: range) -> int:
+    for number in steps:
         table = folder / f"at-{number}"
         shutil.copytree(folder / "before", table)
         code = _act(table, action, number, how)
         if code == 0:
-            print(json.dumps({"copies": number}))  # noqa: T201
-            return
+            return number
         if code not in ({KILLED} if how == "exit" else {FAILED, SWALLOWED}):
             sys.exit(f"step {number} ended with {code}")
     sys.exit("there is no end")
+
+
+def main() -> None:
+    """Do it."""
+    for module in _MODULES:  # once, not in every child
+        importlib.import_module(module)
+    for line in sys.stdin:
+        folder, action, how, first, stride = json.loads(line)
+        steps = range(first, MOST, stride)
+        print(_kill_at_each_step(Path(folder), action, how, steps), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -703,7 +703,7 @@ STEPS = st.lists(st.sampled_from([*CHANGES, *ACTIONS]), min_size=1, max_size=12)
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(steps=STEPS, data=st.data())
 def test_no_history_of_a_table_loses_rows(

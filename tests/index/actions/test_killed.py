@@ -1,4 +1,4 @@
-"""Actions that end at any step, by a kill, an error or an interrupt.
+"""Actions that end at any step, by a kill (odd steps), an error (even steps) or an interrupt.
 
 Whatever happens, the last stable version counts, no file is missing from answers, and `cancel`
 leaves nothing behind that no entry refers to.
@@ -26,6 +26,8 @@ from parquet_bloomwriter.index.log.version_files import files_of, is_intact
 from tests.index.actions.killing import small_groups
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from parquet_bloomwriter.index.log.entry import Entry
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -86,19 +88,28 @@ def _prepare(root: Path, kind: str) -> None:
         write(root / "_bloom_index/ids/v__=2", "half", 0)
 
 
-def run(folder: Path, action: str, how: str) -> int:
-    """Make the copies, and count them."""
+@pytest.fixture(scope="module")
+def killer() -> Iterator[subprocess.Popen[str]]:
+    """Start the process that begins actions and kills them; it has imported all they need."""
+    command = [sys.executable, "-W", "error", "-m", "tests.index.actions.killing"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT) as process:
+        yield process
+
+
+def run(
+    killer: subprocess.Popen[str], folder: Path, action: str, how: str, steps: tuple[int, int]
+) -> range:
+    """Make the copies, of a first step and so many after it; return the numbers of all."""
+    first, stride = steps
     prepare(folder / "before", BEFORE[action])
-    command = [sys.executable, "-W", "error", "-m", "tests.index.actions.killing", str(folder)]
-    done = subprocess.run(
-        [*command, action.split(maxsplit=1)[0], how],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return int(json.loads(done.stdout)["copies"])
+    assert killer.stdin is not None
+    assert killer.stdout is not None
+    killer.stdin.write(f"{json.dumps([str(folder), action.split(maxsplit=1)[0], how, *steps])}\n")
+    killer.stdin.flush()
+    last = killer.stdout.readline()
+    assert last, f"the process of killings ended with {killer.wait()}"
+    return range(first, int(last) + 1, stride)
 
 
 def log_of(table: Path) -> IndexLog:
@@ -135,14 +146,14 @@ def check_answers(table: Path) -> None:
 
 
 @pytest.mark.parametrize("action", BEFORE)
-def test_a_killed_process(tmp_path: Path, action: str) -> None:
-    copies = run(tmp_path, action, "exit")
+def test_a_killed_process(killer: subprocess.Popen[str], tmp_path: Path, action: str) -> None:
+    *numbers, last = run(killer, tmp_path, action, "exit", (1, 2))
     before = log_of(tmp_path / "before").latest_stable()
-    after = log_of(tmp_path / f"at-{copies}").latest_stable()
-    assert copies > 8
+    after = log_of(tmp_path / f"at-{last}").latest_stable()
+    assert len(numbers) > 4
     assert facts(before) != facts(after) or action in {"vacuum", "cancel"}
     states = set()
-    for number in range(1, copies):
+    for number in numbers:
         table = tmp_path / f"at-{number}"
         log = log_of(table)
         stable, latest = log.latest_stable(), log.latest()
@@ -206,14 +217,19 @@ def check_usable(table: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "how"),
-    [*((action, "raise") for action in BEFORE), ("incremental", "interrupt")],
+    ("action", "how", "stride"),
+    [
+        *((action, "raise", 2) for action in BEFORE),
+        ("incremental", "interrupt", 4),
+    ],
 )
-def test_a_failure(tmp_path: Path, action: str, how: str) -> None:
-    copies = run(tmp_path, action, how)
+def test_a_failure(
+    killer: subprocess.Popen[str], tmp_path: Path, action: str, how: str, stride: int
+) -> None:
+    *numbers, last = run(killer, tmp_path, action, how, (2, stride))
     before = log_of(tmp_path / "before").latest_stable()
-    after = log_of(tmp_path / f"at-{copies}").latest_stable()
-    for number in range(1, copies):
+    after = log_of(tmp_path / f"at-{last}").latest_stable()
+    for number in numbers:
         table = tmp_path / f"at-{number}"
         log = log_of(table)
         stable = log.latest_stable()

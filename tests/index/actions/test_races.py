@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-WRITERS = 8
-VERSIONS = 40
+WRITERS = 4
+VERSIONS = 15
 
 WRITER = """
 import json, sys, time
@@ -53,7 +53,7 @@ print(json.dumps({"won": won, "lost": lost}))
 
 
 @pytest.mark.parametrize("links", ["with", "without"])
-def test_eight_writers_of_forty_versions(tmp_path: Path, links: str) -> None:
+def test_writers_of_many_versions(tmp_path: Path, links: str) -> None:
     (tmp_path / "_log").mkdir()
     start = str(time.time() + 1.5)
     command = [sys.executable, "-W", "error", "-c", WRITER, str(tmp_path)]
@@ -86,7 +86,7 @@ from parquet_bloomwriter.index.build.threads import ThreadEngine
 table, start = sys.argv[1:]
 time.sleep(max(0.0, float(start) - time.time()))
 said = []
-for mode in ("incremental", "quick", "full", "optimize", "vacuum") * 3:
+for mode in ("incremental", "quick", "full", "optimize", "vacuum") * 2:
     try:
         if mode in ("optimize", "vacuum"):
             getattr(index, mode)(table, name="ids")
@@ -107,11 +107,11 @@ def test_actions_of_several_processes(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", REFRESHER, str(tmp_path)]
     start = str(time.time() + 3)
     workers = [
-        subprocess.Popen([*command, start], stdout=subprocess.PIPE, text=True) for _ in range(4)
+        subprocess.Popen([*command, start], stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
     said = " ".join(worker.communicate(timeout=300)[0] for worker in workers).split()
 
-    assert (len(said), set(said)) == (60, {"done", "busy"})
+    assert (len(said), set(said)) == (30, {"done", "busy"})
     folder = tmp_path / "_bloom_index" / "ids"
     entries = list(IndexLog(str(folder)).entries())
     begun, ended = entries[0::2], entries[1::2]

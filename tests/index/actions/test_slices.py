@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter import Sbbf, index
@@ -392,8 +392,10 @@ STEPS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@example(["append many", "replace", "quick", "damage", "incremental", "no slices"], 0)
+@example(["remove", "full", "slices", "append one", "optimize", "delete and restore", "vacuum"], 1)
 @settings(
-    deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(st.sampled_from(list(STEPS)), max_size=6), st.integers(0, 2))
 def test_whatever_is_done_answers_are_those_of_the_parts(

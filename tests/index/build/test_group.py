@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Values.
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     files=tables(),
     row_group_size=st.integers(1, 100),

@@ -96,18 +96,22 @@ def test_every_state_of_a_history(table: Table, url: str) -> None:
     bloomify_table(url, "id")
     append(table.refresh(), rows_of_append(5))
     table.refresh().delete("id >= 300 and id < 400")  # a whole file
+    values = (5, 149, 155, 161, 350, 450, 550)
+    every, holding = {}, {}
+    for snapshot in table.refresh().metadata.snapshots:
+        key = snapshot.snapshot_id
+        every[key] = paths(table, key)
+        holding[key] = {value: holders(table, "id", value, key) for value in values}
     for mode in (None, "quick", "incremental", "full"):
         if mode is not None:
             index.refresh(url, name="ids", mode=mode)
-        for snapshot in table.refresh().metadata.snapshots:
-            for value in (5, 149, 155, 161, 350, 450, 550):
-                asked = found(url, f"id = {value}", snapshot=snapshot.snapshot_id)
-                holding = holders(table, "id", value, snapshot.snapshot_id)
-                every = paths(table, snapshot.snapshot_id)
-                assert holding <= set(asked.paths) <= every
-                assert asked.num_files == len(every)
+        for key, files in every.items():
+            for value in values:
+                asked = found(url, f"id = {value}", snapshot=key)
+                assert holding[key][value] <= set(asked.paths) <= files
+                assert asked.num_files == len(files)
         if mode in ("incremental", "full"):
-            assert set(found(url, "id = 550").paths) == holders(table, "id", 550)
+            assert set(found(url, "id = 550").paths) == holding[key][550]
 
 
 def test_files_that_the_index_does_not_know_are_kept(table: Table, url: str) -> None:

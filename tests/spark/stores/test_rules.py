@@ -37,13 +37,12 @@ def indexed(
     return hs
 
 
-@pytest.mark.parametrize("place", ["beside", "disk", "bucket"])
+@pytest.mark.parametrize("place", ["beside", "bucket"])
 def test_only_files_that_can_match_are_opened(
-    session: SparkSession, events: Events, tmp_path: Path, store: Store, place: str
+    session: SparkSession, events: Events, store: Store, place: str
 ) -> None:
     other = store.new_bucket() if place == "bucket" else ""
-    homes = {"beside": None, "disk": str(tmp_path / "home"), "bucket": f"s3a://{other}/indexes"}
-    hs = indexed(session, events, homes[place])
+    hs = indexed(session, events, f"s3a://{other}/indexes" if other else None)
     hs.enable()
     hs.disable()  # and know the home of the indexes
     found = both_ways(session, lambda one: events.frame(one).where(f"id = {3 + STEP}"))
@@ -81,13 +80,12 @@ def test_appended_and_replaced_objects_are_read(session: SparkSession, events: E
     listed = events.frame(session)
     events.write(NUM_FILES, 70)
     events.write(1, 71)
-    for frame in (listed, events.frame(session)):
-        query = frame.where("id = 71")
-        found = both_ways(session, lambda _, query=query: query)  # type: ignore[misc]
-        assert found.values == [71]
-        by_name = frame.transform(hs.where("id = 71"))
-        assert [row.id for row in by_name.collect()] == [71]
-    assert both_ways(session, lambda one: events.frame(one).where("id = 70")).values == [70]
+    query = listed.where("id = 71")
+    assert both_ways(session, lambda _: query).values == [71]
+    by_name = listed.transform(hs.where("id = 71"))
+    assert [row.id for row in by_name.collect()] == [71]
+    found = both_ways(session, lambda one: events.frame(one).where("id IN (70, 71)"))
+    assert found.values == [70, 71]
     report = hs.refresh_index("ids", "incremental", table=events.url)
     assert report.num_files == NUM_FILES + 1
     found = both_ways(session, lambda one: events.frame(one).where("id = 71"))
