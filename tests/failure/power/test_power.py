@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.xdist_group("power")
 
 FILES = Effort(seed=0, fates=16, real=3)
-INDEXES = Effort(seed=0, fates=6, real=3)
+INDEXES = Effort(seed=0, fates=12, real=3)
 MANY = Effort(seed=0, fates=40, real=0)
 STATES = 1000
 """Different ones, at least, of rewritten files."""
