@@ -61,9 +61,9 @@ def _be_program(connection: socket.socket) -> NoReturn:
     """Run a program as if this process had been started for it."""
     leave = os._exit
 
-    def tell(code: int) -> NoReturn:
-        connection.sendall(str(code).encode())
-        leave(code)
+    def tell(status: int) -> NoReturn:
+        connection.sendall(str(status).encode())
+        leave(status)
 
     code = 1
     os._exit = tell  # by which the command leaves
@@ -80,7 +80,7 @@ def _be_program(connection: socket.socket) -> NoReturn:
         sys.argv, variables = words[: int(count)], words[int(count) :]
         os.chdir(folder)
         os.environ.clear()
-        os.environ.update(one.split("=", 1) for one in variables)
+        os.environ.update(dict(one.split("=", 1) for one in variables))
         _PROGRAMS[Path(sys.argv[0]).name]()
         code = 0
     except SystemExit as ending:
