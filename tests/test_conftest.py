@@ -92,22 +92,18 @@ def test_ci_draws_new_examples_and_prints_how_to_repeat_them(tmp_path: Path) -> 
     assert drawn(again) == drawn(first)
 
 
-def test_elsewhere_examples_have_no_common_seed(tmp_path: Path) -> None:
-    output = run(tmp_path, EXAMPLES, "-n", "0")
+def test_one_process_for_spark_an_end_for_what_hangs_and_no_common_seed_elsewhere(
+    tmp_path: Path,
+) -> None:
+    limits = ("-o", "timeout=5", "-o", "timeout_func_only=true")
+    source = textwrap.dedent(EXAMPLES) + textwrap.dedent(HANGS) + textwrap.dedent(ON_SPARK)
+    output = run(tmp_path, source, "-n", "2", "--dist", "loadgroup", *limits)
     assert seeds(output) == []
     assert drawn(output)
-
-
-def test_all_tests_on_spark_run_in_one_process(tmp_path: Path) -> None:
-    output = run(tmp_path, ON_SPARK, "-n", "2", "--dist", "loadgroup")
-    assert "8 failed" in output
-    assert len(set(re.findall(r"(?m)^E +Failed: process: (gw\d)$", output))) == 1
-
-
-def test_a_test_that_hangs_fails_and_the_next_one_runs(tmp_path: Path) -> None:
-    output = run(tmp_path, HANGS, "-n", "0", "-o", "timeout=5", "-o", "timeout_func_only=true")
     assert "Failed: Timeout (>5.0s) from pytest-timeout" in output
-    assert "1 failed, 1 passed" in output
+    assert "11 failed, 1 passed" in output  # two that draw, one that hangs, eight on Spark
+    assert len(set(re.findall(r"(?m)^E +Failed: process: (gw\d)$", output))) == 1
+    assert len(re.findall(r"(?m)^E +Failed: process: ", output)) == 8
     config = (ROOT / "pyproject.toml").read_text()
     assert re.search(r"(?m)^timeout = [1-9]\d*\b", config)
     assert re.search(r"(?m)^faulthandler_timeout = [1-9]\d*\b", config)

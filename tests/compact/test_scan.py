@@ -1,4 +1,7 @@
-"""The scanner finds what Thrift's own reader finds; kernel and reference agree on any bytes."""
+"""The scanner finds what Thrift's own reader finds, and names what is wrong.
+
+That kernel and reference agree on any bytes is shown in `tests/kernels/test_thrift.py`.
+"""
 
 from __future__ import annotations
 
@@ -260,7 +263,7 @@ def test_unknown_fields_count_as_there() -> None:
 
 
 @given(structs())
-@settings(max_examples=250)
+@settings(max_examples=100)
 def test_thrift_s_reader_finds_the_same(fields: Fields) -> None:
     data = encode_struct(fields)
     referee = Referee(data)
@@ -287,7 +290,7 @@ def test_positions_are_relative_to_the_data(fields: Fields, before: bytes, behin
 
 
 @given(structs(3))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_both_loops_agree_on_every_truncation(fields: Fields) -> None:
     data = encode_struct(fields)
     for length in range(len(data)):
@@ -295,24 +298,6 @@ def test_both_loops_agree_on_every_truncation(fields: Fields) -> None:
         assert "ends in the middle" in str(problem) or "more elements" in str(problem)
         assert isinstance(byte, int)
         assert byte <= length
-
-
-@given(structs(), st.data())
-@settings(max_examples=200)
-def test_both_loops_agree_on_flipped_bytes(fields: Fields, data: st.DataObject) -> None:
-    broken = bytearray(encode_struct(fields))
-    for _ in range(data.draw(st.integers(1, 3))):
-        broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
-    agreed(bytes(broken))
-
-
-_TELLING = bytes.fromhex("00 15 16 19 1b 1c 5c 80 ff 49 48 f1")
-
-
-@given(st.binary(max_size=60) | st.lists(st.sampled_from(_TELLING), max_size=40).map(bytes))
-@settings(max_examples=200)
-def test_both_loops_agree_on_anything(data: bytes) -> None:
-    agreed(data)
 
 
 def footer_bytes(path: Path) -> bytes:
@@ -325,34 +310,22 @@ REAL = ("pyarrow/bloom_page_index", "spark/bloom", "duckdb/types", "datafusion/n
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_real_footers_truncated_and_flipped(fixtures_dir: Path, name: str) -> None:
-    footer = footer_bytes(fixtures_dir / f"{name}.parquet")
-    rng = np.random.default_rng(7)
-    # A byte of the footer takes the plain loop 1 us: a few hundred of each are enough here.
-    for length in rng.integers(0, len(footer), 40).tolist():
-        agreed(footer[:length], FOOTER)
-        with pytest.raises(MalformedFile):
-            parse_footer(footer[:length], start=4)
-    for place in rng.integers(0, len(footer), 60).tolist():
-        broken = bytearray(footer)
-        broken[place] = int(rng.integers(0, 256))
-        agreed(bytes(broken), FOOTER)
-
-
-@pytest.mark.parametrize("name", REAL)
 def test_broken_footers_raise_nothing_else(fixtures_dir: Path, name: str) -> None:
     footer = footer_bytes(fixtures_dir / f"{name}.parquet")
     rng = np.random.default_rng(11)
     refused = 0
     with loop(compiled=True):
-        for place in rng.integers(0, len(footer), 1500).tolist():
+        for length in rng.integers(0, len(footer), 40).tolist():
+            with pytest.raises(MalformedFile):
+                parse_footer(footer[:length], start=4)
+        for place in rng.integers(0, len(footer), 500).tolist():
             broken = bytearray(footer)
             broken[place] ^= 1 << int(rng.integers(0, 8))
             try:
                 parse_footer(bytes(broken), start=4)
             except (MalformedFile, UnsupportedFile):
                 refused += 1
-    assert 0 < refused < 1500
+    assert 0 < refused < 500
 
 
 def test_wire_types_have_their_numbers() -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector, vector_uri
@@ -51,6 +51,7 @@ stretch = st.builds(
 )
 
 
+@settings(max_examples=40)
 @given(few | near | stretch | st.builds(set.union, near, stretch), st.booleans())
 def test_any_set_of_rows(values: set[int], with_runs: bool) -> None:  # noqa: FBT001  drawn
     data = bitmap(values, with_runs=with_runs)
@@ -65,6 +66,7 @@ def test_containers_at_their_limits(count: int, *, with_runs: bool) -> None:
     assert parse_bitmap(data, count=count).tolist() == list(values)
 
 
+@settings(max_examples=40)
 @given(near | stretch, st.booleans(), st.data())
 def test_mutated_bitmaps_are_refused_or_read(
     values: set[int],

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.docs.page_blocks import NOT_RUN, ROOT, Block, blocks, pages, without_blocks
+from tests.docs.warm import CLIENT
 from tests.support.spark_children import Child
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from tests.stores.servers import Store
 
 SESSION = Path(__file__).with_name("session.py")
@@ -46,12 +52,15 @@ NOT_RUN_PAGES = {
 """Pages with blocks that are not run, and how many."""
 
 PROGRAMS = {
-    "bloomify": 'exec {python} -m bloomify "$@"',
-    "python": 'exec {python} "$@"',
-    "pip": '[ "$1" = install ] || exit 2',
-    "make": 'grep -q "^$1:" {root}/Makefile',
+    "python": '#!/bin/sh\nexec {python} "$@"\n',
+    "pip": '#!/bin/sh\n[ "$1" = install ] || exit 2\n',
+    "make": '#!/bin/sh\ngrep -q "^$1:" {root}/Makefile\n',
 }
 """What the names mean while a page is run: nothing is installed; a target of make must exist."""
+
+WARM = {"bloomify": CLIENT, "session": CLIENT}
+COLD = {"bloomify": '#!/bin/sh\nexec {python} -m bloomify "$@"\n'}
+"""Where there is no warm process, as on Spark."""
 
 
 @pytest.fixture
@@ -76,53 +85,84 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-@pytest.fixture
-def programs(tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Begin a process for the programs of pages; return its socket."""
+    path = tmp_path_factory.mktemp("warm") / "socket"
+    command = [sys.executable, "-W", "ignore", "-m", "tests.docs.warm", str(path)]
+    own = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | own) as process:
+        while not path.exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        yield path
+        process.terminate()
+
+
+def programs(folder: Path, own: dict[str, str], socket: Path | None = None) -> str:
     """Return a PATH in which the commands of pages are this project's."""
-    bin_folder = tmp_path / "bin"
+    bin_folder = folder.parent / "bin"
     bin_folder.mkdir()
-    for name, text in PROGRAMS.items():
-        line = text.format(python=shlex.quote(sys.executable), root=shlex.quote(str(ROOT)))
-        (bin_folder / name).write_text(f"#!/bin/sh\n{line}\n")
-        (bin_folder / name).chmod(0o755)
+    for name, text in (PROGRAMS | own).items():
+        python, root = shlex.quote(sys.executable), shlex.quote(str(ROOT))
+        path = bin_folder / name
+        path.write_text(text.format(python=python, root=root, socket=str(socket)))
+        path.chmod(0o755)
     return f"{bin_folder}:/usr/bin:/bin"
 
 
 @pytest.mark.parametrize("page", [page for page in WITH_CODE if page not in ON_SPARK])
 def test_the_blocks_of_a_page_work(
-    page: str, folder: Path, programs: str, request: pytest.FixtureRequest
+    page: str, folder: Path, warm: Path, request: pytest.FixtureRequest
 ) -> None:
     store: Store | None = None
     bucket = ""
     if page in ON_STORES:
         store = request.getfixturevalue("store")
         bucket = request.getfixturevalue("bucket")
-    _check([page], folder, programs, store.environment if store else {}, bucket)
+    more = dict(store.environment) if store else {}
+    environment = variables(folder, programs(folder, WARM, warm)) | more
+    session = folder.parent / "bin/session"
+
+    def run(given: Path) -> list[str]:
+        done = subprocess.run(
+            [session, given],
+            env={name: one for name, one in os.environ.items() if "SPARK" not in name}
+            | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        shown: list[str] = json.loads(done.stdout.splitlines()[-1])
+        return shown
+
+    _check([page], folder, run, bucket)
 
 
 @pytest.mark.shares
-def test_the_blocks_of_pages_on_spark_work(folder: Path, programs: str) -> None:
+def test_the_blocks_of_pages_on_spark_work(folder: Path) -> None:
     """In one session: a JVM takes seconds to start, and pages go on with tables of others."""
     assert set(SPARK_PAGES) == ON_SPARK
-    _check(SPARK_PAGES, folder, programs, {})
+    environment = variables(folder, programs(folder, COLD))
+    _check(SPARK_PAGES, folder, lambda given: Child(SESSION, str(given), **environment).result())
 
 
-def _check(
-    names: list[str],
-    folder: Path,
-    programs: str,
-    more: dict[str, str],
-    bucket: str = "",
-) -> None:
-    environment = {
-        "PATH": programs,
+def variables(folder: Path, path: str) -> dict[str, str]:
+    """Return the environment of a reader."""
+    return {
+        "PATH": path,
         "HOME": str(folder.parent),
         "XDG_CACHE_HOME": str(folder.parent / "cache"),
         "XDG_STATE_HOME": str(folder.parent / "state"),
         "SESSION_LEFT": str(folder.parent / "left"),
         "COLUMNS": "100",
-        **more,
     }
+
+
+def _check(
+    names: list[str], folder: Path, execute: Callable[[Path], list[str]], bucket: str = ""
+) -> None:
     given = folder.parent / "blocks.json"
     run = [block for page in names for block in CODE[page]]
     code = [
@@ -135,8 +175,7 @@ def _check(
         for block in run
     ]
     given.write_text(json.dumps(code))
-    shown = Child(SESSION, str(given), **environment).result()
-    said = dict(zip(run, shown, strict=True))
+    said = dict(zip(run, execute(given), strict=True))
     for block, output in (pair for page in names for pair in _outputs(page)):
         printed = said[block].replace(f"s3://{bucket}", BUCKET)
         assert _fits(output.text, printed), (

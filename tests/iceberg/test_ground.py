@@ -1,4 +1,7 @@
-"""The tables that the tests make are what they say: readers see the rows that makers name."""
+"""The tables that the tests make are what they say.
+
+`tests/tables/test_iceberg_rows.py` compares the rows: readers see them in old snapshots, too.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pyiceberg.manifest import DataFileContent
 
-from tests.support.delta_real import bag
 from tests.support.iceberg_deletes import live_entries
-from tests.support.iceberg_readers import by_all, by_pyiceberg
+from tests.support.iceberg_readers import by_pyiceberg
 from tests.support.iceberg_tables import MAKERS
 
 if TYPE_CHECKING:
     from tests.support.iceberg_tables import Warehouse
-
-
-@pytest.mark.parametrize("maker", MAKERS)
-def test_readers_see_the_rows_that_the_maker_names(maker: str, warehouse: Warehouse) -> None:
-    made = MAKERS[maker](warehouse)
-    table = made.load()
-    assert table.metadata.format_version == made.format_version
-    seen = by_all(table, readers=made.readers)
-    expected = bag(made.rows)
-    for reader, rows in seen.items():
-        assert rows == expected, reader
 
 
 @pytest.mark.parametrize("maker", [one for one in MAKERS if "equality" in one])

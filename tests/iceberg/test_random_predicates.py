@@ -132,7 +132,7 @@ def bag(rows: pa.Table) -> list[str]:
     return [repr(row) for row in rows.to_pylist()]  # NaN is equal to nothing
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(tree=conditions())
 @example(tree=Or((Comparison("number", ">=", -3), Comparison("day", "<", DAY))))
 def test_no_row_is_lost(table: Table, tree: Expression) -> None:
@@ -143,7 +143,7 @@ def test_no_row_is_lost(table: Table, tree: Expression) -> None:
     assert bag(found) == bag(expected)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(tree=conditions())
 def test_no_row_of_a_pruned_scan_is_lost(table: Table, tree: Expression) -> None:
     opened = cast("IcebergTable", find_table(url_of(table)))

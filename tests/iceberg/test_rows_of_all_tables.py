@@ -17,7 +17,7 @@ from tests.support.iceberg_tables import MAKERS
 if TYPE_CHECKING:
     from tests.support.iceberg_tables import Warehouse
 
-_FEW = 5
+_FEW = 2
 
 
 def bag(rows: list[dict[str, Any]]) -> list[str]:
@@ -31,15 +31,18 @@ def test_tables_of_all_kinds(warehouse: Warehouse, maker: str) -> None:
         with pytest.raises(UnsupportedTable, match="equality deletes"):
             read_table(made.url)
         return
-    asked = {
-        (column, value)
-        for row in [*made.rows[:_FEW], *made.rows[-_FEW:], *made.deleted[:_FEW]]
-        for column, value in row.items()
-        if isinstance(value, int | str)
-    }
-    for _ in range(2):
+    asked = sorted(
+        {
+            (column, value)
+            for row in [*made.rows[:_FEW], *made.rows[-_FEW:], *made.deleted[:_FEW]]
+            for column, value in row.items()
+            if isinstance(value, int | str)
+        },
+        key=repr,
+    )
+    for some in (asked[::4], asked) if made.format_version < 3 else (asked,):
         assert bag(read_table(made.url).to_pylist()) == bag(made.rows)
-        for column, value in asked:
+        for column, value in some:
             expected = [row for row in made.rows if row[column] == value]
             found = read_table(made.url, filters=Comparison(column, "=", value))
             assert bag(found.to_pylist()) == bag(expected)
@@ -66,7 +69,7 @@ def test_real_tables(warehouse: Warehouse, name: str) -> None:
         if pa.types.is_nested(field.type):
             continue
         column = everything[field.name].to_pylist()
-        for value in [one for one in column[:2] if one is not None]:
+        for value in [one for one in column[:2] if one is not None][-1:]:
             condition = ds.field(field.name) == pa.scalar(value, field.type)
             try:
                 found = read_table(url, filters=condition)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter import kernels
@@ -259,6 +259,7 @@ def test_two_column_chunks_do_not_share_a_filter() -> None:
         file.filter(1, "id")
 
 
+@settings(max_examples=40)
 @given(
     st.binary(max_size=80), st.integers(-(2**31), 2**31 - 1) | st.integers(0, 200), st.booleans()
 )
@@ -287,14 +288,14 @@ def test_one_bit_is_found_wherever_it_is(num_bytes: int, at: int) -> None:
     says_nothing(empty, "all its bits are zero")
 
 
-@pytest.mark.parametrize("num_blocks", [1, 2, 3, 7, 33, 100, 4097])
+@pytest.mark.parametrize("num_blocks", [1, 3, 7, 100, 4097])
 def test_sizes_that_are_no_power_of_two(num_blocks: int) -> None:
     filter_ = Sbbf.empty(num_blocks)
     filter_.insert_hashes(hash_array(people()["id"].combine_chunks().slice(0, 500)))
     data = with_filter(FILE, (0, 0), filter_.to_bytes())
-    conditions = [[("id", "=", number)] for number in range(0, 500, 7)]
+    conditions = [[("id", "=", number)] for number in range(0, 500, 29)]
     assert all(check_of(data, condition).verdict is Verdict.MIGHT_MATCH for condition in conditions)
-    absent = np.arange(10_000, 10_100)
+    absent = np.arange(10_000, 10_030)
     expected = filter_.check_hashes(hash_array(pa.array(absent)))
     for number, might in zip(absent.tolist(), expected.tolist(), strict=True):
         verdict = check_of(data, [("id", "=", number)]).verdict
@@ -319,6 +320,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[Sbbf], list[list[int]]]:
     return filters, [[begin, draw(st.integers(begin + 1, 101))] for begin in begins]
 
 
+@settings(max_examples=40)
 @given(worlds(), st.integers(0, 2**32), st.booleans())
 @example(([Sbbf(random_bits(1, 700, 0.0002))], [[0, 64]]), 5, False)  # noqa: FBT003  Hypothesis
 @example(([Sbbf(random_bits(1, 700, 0.0002))], [[0, 65]]), 5, False)  # noqa: FBT003  Hypothesis

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import (
@@ -46,6 +46,7 @@ def test_what_is_there_while_writing(old: Path) -> None:
     assert seen == [7, 3, 10]
 
 
+@settings(max_examples=30)
 @given(old=st.binary(max_size=50), new=st.binary(max_size=50))
 def test_any_bytes_by_any_other(
     tmp_path_factory: pytest.TempPathFactory,

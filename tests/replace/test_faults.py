@@ -222,65 +222,86 @@ def test_an_interruption_at_any_call(
 
 KILLED = """
     import os, signal, sys
-    from pathlib import Path
     from parquet_bloomwriter.replace import commit
     from parquet_bloomwriter.replace.commit import new_version
     from parquet_bloomwriter.source.local import open_file
     from parquet_bloomwriter.replace.target import choose_target
 
-    folder, output, suffix, last, *calls = sys.argv[1:]
-    seen = 0
+    root, output, suffix, *calls = sys.argv[1:]
 
-    def watch(real):
-        def call(*args, **kwargs):
-            global seen
-            result = real(*args, **kwargs)
-            seen += 1
-            if seen == int(last):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
-        return call
+    def rewrite(folder, last):
+        seen = 0
 
-    for name in calls:
-        setattr(os, name, watch(getattr(os, name)))
-    commit.exchange = watch(commit.exchange)
-    with open_file(folder + "/a.parquet") as source:
-        target = choose_target(
-            source, output and f"{folder}/{output}" or None, backup_suffix=suffix or None
-        )
-        with new_version(source, target) as new:
-            new.copy(0, 7)
-            new.write(b"NEW")
-            new.copy(7, 17)
-            new.complete()
-            new.commit()
+        def watch(real):
+            def call(*args, **kwargs):
+                nonlocal seen
+                result = real(*args, **kwargs)
+                seen += 1
+                if seen == last:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return result
+            return call
+
+        for name in calls:
+            setattr(os, name, watch(getattr(os, name)))
+        commit.exchange = watch(commit.exchange)
+        with open_file(folder + "/a.parquet") as source:
+            target = choose_target(
+                source, output and f"{folder}/{output}" or None, backup_suffix=suffix or None
+            )
+            with new_version(source, target) as new:
+                new.copy(0, 7)
+                new.write(b"NEW")
+                new.copy(7, 17)
+                new.complete()
+                new.commit()
+
+    for last in range(1, len(os.listdir(root)) + 1):
+        child = os.fork()
+        if not child:
+            rewrite(f"{root}/{last}", last)
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code != -signal.SIGKILL:
+            sys.exit(code)
+        print(last)
 """
+MOST_CALLS = 60
 
 
-def _is_killed_after(folder: Path, options: dict[str, Any], last: int) -> bool:
-    """Tell whether a run had a call number `last`, 1-based, and so was killed after it."""
-    arguments = [folder, options["output"] or "", options["backup_suffix"] or "", last]
+def _killed(root: Path, options: dict[str, Any]) -> list[Path]:
+    """Replace a file in one folder after the other: killed after the first call, the second ...
+
+    Args:
+        root: Of the folders; made.
+        options: Of `_rewrite`.
+
+    Returns:
+        The folders of the runs that were killed: all runs that had so many calls.
+    """
+    for number in range(1, MOST_CALLS + 1):
+        (root / str(number)).mkdir(parents=True)
+        _prepare(root / str(number))
+    arguments = [root, options["output"] or "", options["backup_suffix"] or ""]
     calls = [name for name in [*CALLS, "unlink"] if hasattr(os, name)]
-    script = textwrap.dedent(KILLED)
     done = subprocess.run(
-        [sys.executable, "-S", "-c", script, *map(str, arguments), *calls],
+        [sys.executable, "-S", "-c", textwrap.dedent(KILLED), *map(str, arguments), *calls],
         cwd=ROOT,
-        check=False,
+        check=True,
+        capture_output=True,
+        text=True,
     )
-    assert done.returncode in (0, -9)
-    return done.returncode != 0
+    killed = [root / number for number in done.stdout.split()]
+    assert 10 < len(killed) < MOST_CALLS
+    return killed
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_kill_after_any_call(tmp_path_factory: pytest.TempPathFactory, scenario: str) -> None:
+def test_a_kill_after_any_call(tmp_path: Path, scenario: str) -> None:
     options, (_, new_state) = SCENARIOS[scenario]
     left = 0
-    for last in itertools.count(1):
-        folder = tmp_path_factory.mktemp("kill")
-        _prepare(folder)
-        if not _is_killed_after(folder, options, last):
-            break
+    for folder in _killed(tmp_path / "kill", options):
         target = folder / (options["output"] or "a.parquet")
         temporaries = {Path(found).name for found in find_temporaries(str(target))}
         left += len(temporaries)
@@ -298,5 +319,4 @@ def test_a_kill_after_any_call(tmp_path_factory: pytest.TempPathFactory, scenari
                     new.write(b"again")
         kept = {name: found[name] for name in found if name not in temporaries}
         assert _listing(folder) == kept | {target.name: b"again"}
-    assert last > 10
     assert left > 3

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 SHAPES = {
     "one of each": {"num_columns": 1, "num_row_groups": 1},
     "few": {"num_columns": 3, "num_row_groups": 8},
-    "long": {"num_columns": 1, "num_row_groups": 2_000},
-    "wide and long": {"num_columns": 50, "num_row_groups": 2_000},
+    "wide and long": {"num_columns": 50, "num_row_groups": 600},
     "files": {"num_columns": 6, "num_row_groups": 4, "num_files": 30},
 }
 

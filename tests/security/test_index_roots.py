@@ -29,7 +29,7 @@ from tests.security.test_index_folder import ACTIONS, NAME
 from tests.torture.security.logs import index_folder, newest, rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from parquet_bloomwriter.index.query.snapshot import Snapshot
@@ -52,6 +52,9 @@ ROOTS = (
     f"TABLE/x/../..{TRAP}",
 )
 """What the log of an index says; TABLE is the folder that the caller names."""
+
+WITH_ALL = (ROOTS[0], TRAP)
+"""Roots that meet every action."""
 
 STATES: tuple[dict[str, str], ...] = (
     {"delta_version": "0"},
@@ -92,20 +95,28 @@ def table(tmp_path: Path) -> Path:
     return make_table(tmp_path / "table")
 
 
+def attempts() -> Iterator[tuple[str | None, dict[str, str], Callable[[Path], object]]]:
+    """Yield each root and state with some actions: each action meets a third of them."""
+    actions = list((ACTIONS | FURTHER).values())
+    for nth, (root, state) in enumerate(ENTRIES):
+        meets_all = root is None or (root in WITH_ALL and not state)
+        for action in actions if meets_all else actions[nth % 3 :: 3]:
+            yield root, state, action
+
+
 def attempt_all(original: Path, scratch: Path) -> int:
-    """Do every action on a table with every root and state; return how many."""
+    """Do actions on a table with every root and state; return how many."""
     count = 0
-    for root, state in ENTRIES:
-        for action in (ACTIONS | FURTHER).values():
-            table = scratch / f"table-{count}"
-            shutil.copytree(original, table, copy_function=shutil.copy2)
-            folder = index_folder(table, NAME)
-            named = None if root is None else root.replace("TABLE", str(table))
-            rewrite(folder, root=named, options=newest(folder)[1]["options"] | state)
-            with contextlib.suppress(BloomwriterError, OSError):
-                action(table)
-            shutil.rmtree(table)
-            count += 1
+    for root, state, action in attempts():
+        table = scratch / f"table-{count}"
+        shutil.copytree(original, table, copy_function=shutil.copy2)
+        folder = index_folder(table, NAME)
+        named = None if root is None else root.replace("TABLE", str(table))
+        rewrite(folder, root=named, options=newest(folder)[1]["options"] | state)
+        with contextlib.suppress(BloomwriterError, OSError):
+            action(table)
+        shutil.rmtree(table)
+        count += 1
     return count
 
 
@@ -125,7 +136,7 @@ def test_what_an_index_names_is_not_followed(table: Path, tmp_path: Path) -> Non
     command += [sys.executable, "-c", program, str(table), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) == len(ENTRIES) * len(ACTIONS | FURTHER)
+    assert int(done.stdout) == len(list(attempts())) > 100
     calls = trace.read_text(errors="replace").splitlines()
     assert [line for line in calls if "connect(" in line or "sendto(" in line] == []
     assert [line for line in calls if TRAP in line] == []

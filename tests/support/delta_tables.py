@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from tests.support.duckdb_delta import delta_rows
+from tests.support.duckdb_tables import delta_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

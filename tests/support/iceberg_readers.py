@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import pickle
-import subprocess
-import sys
-import tempfile
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow.parquet as pq
@@ -19,6 +12,7 @@ from pyiceberg.manifest import DataFileContent
 from pyiceberg.table import FileScanTask
 
 from tests.support.delta_real import Spelled, bag
+from tests.support.duckdb_tables import iceberg_rows
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -28,30 +22,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 Row: TypeAlias = dict[str, Any]
-
-DUCKDB = Path(sys.prefix) / "duckdb-1.5"
-"""DuckDB 1.5 with its extension for Iceberg, which is on PyPI for no later one."""
-
-_DUCKDB = """
-import json, pickle, sys
-import duckdb
-folder, out, asked = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-for name in ("avro", "iceberg"):
-    path = f"{folder}/duckdb_extension_{name}/extensions/v{duckdb.__version__}"
-    con.execute(f"LOAD '{path}/{name}.duckdb_extension'")
-con.execute("SET TimeZone = 'UTC'")
-found = []
-for location, snapshot, where in asked:
-    option = f", snapshot_from_id={snapshot}" if snapshot is not None else ""
-    scan = f"SELECT * FROM iceberg_scan('{location}'{option}) WHERE {where}"
-    try:
-        found.append(con.execute(scan).to_arrow_table().to_pylist())
-    except Exception as error:
-        found.append(f"{type(error).__name__}: {error}")
-with open(out, "wb") as file:
-    pickle.dump(found, file)
-"""
 
 
 def by_pyiceberg(
@@ -153,33 +123,14 @@ def _is_of_partition(delete: ManifestEntry, data: ManifestEntry) -> bool:
 
 
 def by_duckdb(table: Table, *, snapshot_id: int | None = None, where: str = "true") -> list[Row]:
-    """Read a table by DuckDB's extension for Iceberg, in a process of its own.
+    """Read a table by DuckDB's extension for Iceberg.
 
     Raises:
         ValueError: If DuckDB cannot read it; says why.
     """
-    [found] = all_by_duckdb([(table.metadata_location, snapshot_id, where)])
-    if not isinstance(found, list):
+    found = iceberg_rows(table.metadata_location, snapshot_id=snapshot_id, where=where)
+    if isinstance(found, str):
         raise ValueError(found)  # noqa: TRY004  it is the table that is wrong
-    return found
-
-
-def all_by_duckdb(
-    asked: Sequence[tuple[str, int | None, str]],
-) -> list[list[Row] | str]:
-    """Read several tables by one process of DuckDB.
-
-    Args:
-        asked: Location of the metadata, id of the snapshot or None, and a condition in SQL.
-
-    Returns:
-        For each its rows, or why it cannot be read.
-    """
-    with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch) / "rows"
-        command = [sys.executable, "-c", _DUCKDB, str(DUCKDB), str(out), json.dumps(asked)]
-        subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(DUCKDB)})
-        found: list[list[Row] | str] = pickle.loads(out.read_bytes())  # noqa: S301  written above
     return found
 
 

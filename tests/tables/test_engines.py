@@ -28,10 +28,10 @@ ABSENT = 777_777
 """Between the values of the table."""
 
 
-@pytest.fixture
-def noise(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table with filters, whose data pages can be read by nobody."""
-    path = tmp_path / "t"
+    path = tmp_path_factory.mktemp("noise") / "t"
     rng = np.random.default_rng(3)
     ids = rng.choice(np.setdiff1d(np.arange(2_000_000), [ABSENT]), 200_000, replace=False)
     write_deltalake(os.fspath(path), pa.table({"id": ids}))

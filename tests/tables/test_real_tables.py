@@ -13,7 +13,7 @@ from parquet_bloomwriter.reports.table import FileFate
 from tests.support import delta_real
 from tests.support.delta_real import bag, by_deltalake
 from tests.support.delta_tables import listing
-from tests.support.duckdb_delta import delta_rows
+from tests.support.duckdb_tables import delta_rows
 
 if TYPE_CHECKING:
     from collections import Counter

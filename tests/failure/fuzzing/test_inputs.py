@@ -17,8 +17,8 @@ from tests.torture.harness import Plan, run
 if TYPE_CHECKING:
     from pathlib import Path
 
-_TEXTS = 1500
-_MUTATIONS = {"footer": 300, "header": 1500, "probe": 250, "sql": 400}
+_TEXTS = 500
+_MUTATIONS = {"footer": 150, "header": 500, "probe": 120, "sql": 200}
 
 
 @pytest.mark.parametrize("target", TARGETS)

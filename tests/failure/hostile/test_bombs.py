@@ -32,7 +32,8 @@ from tests.verbs.files import people, written
 if TYPE_CHECKING:
     from parquet_bloomwriter.predicate import Filters
 
-MANY = 10_000
+MANY = 3_000
+"""More than what is refused, of levels and of conditions."""
 COLUMN = pc.field("id")
 
 
@@ -52,7 +53,7 @@ REFUSED: dict[str, Filters] = {
     "functions": nested("ABS(", "id", ")") + " = 1",
     "AND and OR": "(id = 1 AND (id = 2 OR " * 60 + "id = 3" + "))" * 60,
     "many OR": " OR ".join(f"id < {one}" for one in range(MANY)),
-    "alternatives": [[("id", "<", one)] for one in range(12_000)],
+    "alternatives": [[("id", "<", one)] for one in range(MANY)],
     "conjunction": [("id", "!=", one) for one in range(MANY)],
     "or_": chain(operator.or_),
     "invert": functools.reduce(lambda inner, _: ~inner, range(MANY), COLUMN == 1),

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("power")
 
-FILES = Effort(seed=0, fates=40, real=8)
-INDEXES = Effort(seed=0, fates=12, real=6)
+FILES = Effort(seed=0, fates=16, real=3)
+INDEXES = Effort(seed=0, fates=12, real=3)
 MANY = Effort(seed=0, fates=40, real=0)
 STATES = 1000
 """Different ones, at least, of rewritten files."""
@@ -45,7 +45,8 @@ NEEDED = [
     ("with a checksum file", SyncFolder, 1),
     ("with a checksum file", SyncFolder, 2),
 ]
-"""Syncs of files or folders, by their order, without which something is lost."""
+"""Syncs of files or folders, by their order, without which something is lost; with them, nothing is
+(`test_files`)."""
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,6 @@ def test_indexes(records: dict[str, Record], name: str) -> None:
 def test_every_sync_is_needed(
     records: dict[str, Record], name: str, kind: type[SyncFile | SyncFolder], number: int
 ) -> None:
-    assert crash(SCENARIOS[name], records[name], MANY).problems == {}
     assert crash(SCENARIOS[name], without(records[name], kind, number), MANY).problems
 
 

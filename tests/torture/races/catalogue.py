@@ -78,7 +78,7 @@ def groups(with_: Hands) -> list[Group]:
             key=f"full/{name}",
             what=f"full disk: {name}",
             tries=partial(full_disks.tries, warm, name),
-            num_quick=6,
+            num_quick=4,
         )
         for name in full_disks.names()
     ]
@@ -87,18 +87,18 @@ def groups(with_: Hands) -> list[Group]:
             key=f"meddling/{done}",
             what=f"changed meanwhile: {done}",
             tries=partial(_meddling, with_, done),
-            num_quick=8,
+            num_quick=6,
         )
         for done in meddling.DONE
     ]
     rest = (
         ("full", "no inodes, a read-only disk, a full home of an index", 4, full_disks.other_tries),
-        ("limits", "limits of file size and of open files", 8, limits.tries),
+        ("limits", "limits of file size and of open files", 6, limits.tries),
         ("odd", "links, devices, FIFOs and other odd paths", 80, odd_paths.tries),
         ("owners/watched", "permissions before each step", 6, partial(_watched, with_)),
         ("owners", "owners, modes, attributes", 19, partial(owners.tries, powerless=ordinary)),
-        ("writers/two", "two writers", 20, partial(writers.pairs, number=ROUNDS)),
-        ("writers/eight", "eight writers", 3, partial(writers.crowds, number=CROWDED_ROUNDS)),
+        ("writers/two", "two writers", 8, partial(writers.pairs, number=ROUNDS)),
+        ("writers/eight", "eight writers", 2, partial(writers.crowds, number=CROWDED_ROUNDS)),
         ("writers/cold", "two writers, begun anew", 1, lambda _: writers.cold_pairs(COLD_ROUNDS)),
     )
     others = [

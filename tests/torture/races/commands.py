@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 240
 """What takes longer hangs; the slowest command takes two seconds."""
 
 POWERLESS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")

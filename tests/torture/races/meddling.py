@@ -143,6 +143,7 @@ DONE: dict[str, Callable[[Path], None]] = {
 }
 
 
+@functools.cache
 def steps_of(warm: Warm, scratch: Path, verb: str) -> list[str]:
     """The names of a command's steps; how many there are depends on the depth of the folder."""
     folder, notes = _set(scratch / f"steps-{verb}", verb), scratch / "notes"

@@ -30,7 +30,7 @@ from parquet_bloomwriter.source import local
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LOADED = (
+LOADED = (
     *("bloomify.commands.add", "bloomify.views.add", "bloomify.runner", "bloomify.views"),
     *("numpy.ma", "parquet_bloomwriter.verbs.for_each_file"),
     *("parquet_bloomwriter.verbs.add", "parquet_bloomwriter.verbs.strip"),
@@ -38,6 +38,7 @@ _LOADED = (
     *("parquet_bloomwriter.index.actions.create", "parquet_bloomwriter.index.build.threads"),
     *("pyarrow.compute", "pyarrow.parquet", "thrift.protocol.TCompactProtocol"),
 )
+"""Modules that commands import."""
 
 _STEPS = (
     *("open", "stat", "fstat", "pread", "preadv", "write", "copy_file_range", "fsync"),
@@ -82,7 +83,7 @@ class Steps:
 
 def main() -> None:
     """Take jobs until standard input ends."""
-    for name in _LOADED:
+    for name in LOADED:
         importlib.import_module(name)
     for line in sys.stdin:
         _tell({"ended": _run(json.loads(line))})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROOT = Path(__file__).resolve().parents[3]
-HANG_SECONDS = 20.0
+HANG_SECONDS = 120.0
 """A command that takes longer is taken to hang, and killed."""
 
 HUNG = -1000

@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 from parquet_bloomwriter.delta.commit import replace_files
 from tests.support.delta_commits import data_files, open_table, replacements_of
 from tests.support.delta_tables import entry, make_table, versions
-from tests.support.duckdb_delta import HOME
+from tests.support.duckdb_tables import HOME
 from tests.torture.harness import Campaign, Result
 from tests.torture.syscalls.traced import ROOT
 from tests.torture.tables.meddler import KINDS, ROWS

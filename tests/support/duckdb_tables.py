@@ -1,8 +1,8 @@
-"""DuckDB 1.5, whose extension for Delta is on PyPI for no later one: one process for all questions.
+"""DuckDB 1.5, whose extensions for Delta and Iceberg are on PyPI for no later one.
 
 It is another DuckDB than the environment's, and so cannot be imported beside it. To start it takes
-longer than most questions, so that it goes on until the tests end. It keeps nothing of a file from
-one question to the next.
+longer than most questions: one process answers all questions about a format until the tests end. It
+keeps nothing of a file from one question to the next.
 """
 
 from __future__ import annotations
@@ -16,18 +16,24 @@ import sys
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HOME = Path(sys.prefix) / "duckdb-1.5"
 
 _PROGRAM = """
-import json, pickle, sys
+import json, os, pickle, sys
+out = os.fdopen(os.dup(1), "wb")
+os.dup2(2, 1)  # DuckDB draws a bar for what takes long, such as LOAD on a busy machine
 import duckdb
-extension = f"{sys.argv[1]}/duckdb_extension_delta/extensions/v{duckdb.__version__}"
+home, *extensions = sys.argv[1:]
 connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-connection.execute(f"LOAD '{extension}/delta.duckdb_extension'")
+for name in extensions:
+    folder = f"{home}/duckdb_extension_{name}/extensions/v{duckdb.__version__}"
+    connection.execute(f"LOAD '{folder}/{name}.duckdb_extension'")
 connection.execute("SET TimeZone = 'UTC'; SET enable_external_file_cache = false")
-out = sys.stdout.buffer
 for line in sys.stdin:
     try:
         found = connection.execute(json.loads(line)).fetch_arrow_table().to_pylist()
@@ -46,16 +52,32 @@ def delta_rows(root: str | os.PathLike[str], where: str = "true") -> list[dict[s
         root: The table's folder.
         where: A condition, in SQL.
     """
-    return _duckdb().ask(f"SELECT * FROM delta_scan('{os.fspath(root)}') WHERE {where}")  # noqa: S608
+    scan = f"delta_scan('{os.fspath(root)}')"
+    return _duckdb("delta").ask(f"SELECT * FROM {scan} WHERE {where}")  # noqa: S608
+
+
+def iceberg_rows(
+    metadata: str, *, snapshot_id: int | None = None, where: str = "true"
+) -> list[dict[str, Any]] | str:
+    """Return the rows that DuckDB reads of an Iceberg table, or why it cannot.
+
+    Args:
+        metadata: The location of the table's metadata.
+        snapshot_id: Of the snapshot; the current one by default.
+        where: A condition, in SQL.
+    """
+    option = f", snapshot_from_id={snapshot_id}" if snapshot_id is not None else ""
+    scan = f"iceberg_scan('{metadata}'{option})"
+    return _duckdb("avro", "iceberg").ask(f"SELECT * FROM {scan} WHERE {where}")  # noqa: S608
 
 
 class _Process:
     """A DuckDB that answers one question after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, extensions: Sequence[str]) -> None:
         self._lock = Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, os.fspath(HOME)],
+            [sys.executable, "-c", _PROGRAM, os.fspath(HOME), *extensions],
             env={**os.environ, "PYTHONPATH": os.fspath(HOME)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -90,5 +112,5 @@ class _Process:
 
 
 @cache
-def _duckdb() -> _Process:
-    return _Process()
+def _duckdb(*extensions: str) -> _Process:
+    return _Process(extensions)
