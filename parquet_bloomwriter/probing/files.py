@@ -380,6 +380,7 @@ def _judge(opened: Sequence[_Opened], bindings: Bindings) -> _Probed:
             findings=findings,
             first_row=first,
             error=_blamed(reader.failures.get(place), one.path),
+            version=getattr(source, "version", None),
             requests=source.traffic.requests,
             bytes_read=source.traffic.bytes,
         )
