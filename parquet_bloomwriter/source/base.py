@@ -156,7 +156,7 @@ class RangeReader(ABC):
     """A source that reads by ranges; subclasses fetch them."""
 
     version: Hashable | None = None
-    """Which version of a file on a store was opened, as `remote.version_of` returns it."""
+    """Which version of a file was opened, as `remote.version_of` returns it; None if not known."""
 
     gap: ClassVar[int] = _LOCAL_BYTES
     """Bytes between two ranges up to which both are read by one request."""

@@ -18,6 +18,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -37,7 +38,7 @@ from parquet_bloomwriter.source.base import (
     not_found,
 )
 from parquet_bloomwriter.source.filesystems import is_fsspec
-from parquet_bloomwriter.source.identity import is_settled, tells_versions
+from parquet_bloomwriter.source.identity import identity_of, is_settled, tells_versions
 from parquet_bloomwriter.source.stream import as_arrow_file
 from parquet_bloomwriter.text import words_of
 
@@ -176,8 +177,9 @@ def open_arrow(
 def _arrow_version(file: pa.NativeFile, found: ObjectInfo) -> Hashable | None:
     """Return which version of a file was opened: its tag, else its size and time of change."""
     said = {str(key).lower(): value for key, value in (file.metadata() or {}).items()}
-    if said.get("etag"):
-        return said["etag"]
+    tag: bytes | None = said.get("etag")
+    if tag:
+        return tag
     is_told = found.mtime_ns is not None and tells_versions(found.mtime_ns)
     return (found.size, found.mtime_ns) if is_told else None
 
@@ -405,12 +407,14 @@ def _fsspec_version(found: Mapping[str, Any]) -> Hashable | None:
 
 
 def version_of(
-    filesystem: pafs.FileSystem | AbstractFileSystem, path: str, file: pa.NativeFile | None = None
+    filesystem: pafs.FileSystem | AbstractFileSystem | None,
+    path: str,
+    file: pa.NativeFile | None = None,
 ) -> Hashable | None:
     """Ask a store which version of a file it has now.
 
     Args:
-        filesystem: Where it is.
+        filesystem: Where it is; None for a disk that is reached by another file system.
         path: As that file system spells it.
         file: The file, if it was opened a moment ago on a file system of pyarrow's; then its own
             version is returned, which takes no request where the store gave a tag.
@@ -421,6 +425,8 @@ def version_of(
     Raises:
         OSError: If there is no such file, or asking fails.
     """
+    if filesystem is None:
+        return identity_of(Path(path).stat())
     if is_fsspec(filesystem):
         _, found = stat_fsspec(filesystem, path)
         if found is None:
