@@ -384,7 +384,7 @@ def _judge(opened: Sequence[_Opened], bindings: Bindings) -> _Probed:
             findings=findings,
             first_row=first,
             error=_blamed(reader.failures.get(place), one.path),
-            version=getattr(source, "version", None),
+            version=getattr(source, "told_version", None),
             requests=source.traffic.requests,
             bytes_read=source.traffic.bytes,
         )

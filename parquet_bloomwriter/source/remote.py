@@ -8,7 +8,7 @@ fsspec are read by one thread at a time.
 
 Whether an object is the same as before is decided by its ETag, version or checksum, else by its
 size and time of change, if that is older than the store's clock is coarse. `identity` is a key for
-what is known of the content; `version` says which version of the file was opened, and nothing else.
+what is known of the content; `told_version` says which version was opened, and nothing else.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def open_arrow(
             version = _arrow_version(file, found)
             identity = _arrow_identity(filesystem, path, found, version)
             source = ArrowSource(file, name=name, identity=identity)
-            source.version = version
+            source.told_version = version
             yield source
         except FileProblem as error:
             blame(error, name)
@@ -335,7 +335,7 @@ def open_fsspec(
             source = FsspecSource(filesystem, path, name=name, found=found)
         else:
             source = open_source(path, name=name)
-        source.version = _fsspec_version(found)
+        source.told_version = _fsspec_version(found)
         yield source
     except FileProblem as error:
         blame(error, name)
