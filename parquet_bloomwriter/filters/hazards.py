@@ -182,14 +182,6 @@ HAZARDS: tuple[Hazard, ...] = (
         seen=Seen.DOCUMENTED,
     ),
     Hazard(
-        engine="DataFusion",
-        last="54",
-        columns="INT96 timestamps that have filters",
-        is_of=_is_int96,
-        threads=(),
-        seen=Seen.DOCUMENTED,
-    ),
-    Hazard(
         engine="cuDF",
         columns="INT96 timestamps that have filters",
         is_of=_is_int96,

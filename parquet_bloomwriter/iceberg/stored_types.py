@@ -19,7 +19,9 @@ from pyiceberg.types import (
     FixedType,
     FloatType,
     IntegerType,
+    ListType,
     LongType,
+    MapType,
     StringType,
     StructType,
     TimestampNanoType,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from pyiceberg.types import IcebergType, NestedField
 
     from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.metadata.elements import Part
 
 _BYTES = (Kind.TEXT, Kind.BINARY)
 _KINDS: Mapping[type[IcebergType], tuple[Kind, ...]] = {
@@ -83,6 +86,37 @@ def _plain(fields: Iterable[NestedField], above: str) -> Iterator[tuple[str, Nes
             yield name, one
         elif isinstance(one.field_type, StructType):
             yield from _plain(one.field_type.fields, f"{name}.")
+
+
+def part_fields(schema: Schema) -> dict[str, list[tuple[str, Part, NestedField]]]:
+    """Return the parts of lists and maps that are single values.
+
+    Returns:
+        By the dotted name of the leaf column, such as `tags.element`: the dotted name of the list
+        or map, the part, and its field.
+    """
+    found: dict[str, list[tuple[str, Part, NestedField]]] = {}
+    for name, kind in _lists_and_maps(schema.fields, ""):
+        parts: dict[Part, NestedField] = (
+            {"element": kind.element_field}
+            if isinstance(kind, ListType)
+            else {"key": kind.key_field, "value": kind.value_field}
+        )
+        for part, one in parts.items():
+            if one.field_type.is_primitive:
+                found.setdefault(f"{name}.{part}", []).append((name, part, one))
+    return found
+
+
+def _lists_and_maps(
+    fields: Iterable[NestedField], above: str
+) -> Iterator[tuple[str, ListType | MapType]]:
+    for one in fields:
+        name, kind = f"{above}{one.name}", one.field_type
+        if isinstance(kind, StructType):
+            yield from _lists_and_maps(kind.fields, f"{name}.")
+        elif isinstance(kind, ListType | MapType):
+            yield name, kind
 
 
 def is_kept(leaf: Leaf, type_: IcebergType) -> bool:

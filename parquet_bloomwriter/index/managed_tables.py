@@ -228,10 +228,12 @@ class DeltaTable:
 
     def can_index(self, name: str) -> bool:
         """See `ManagedTable`."""
-        from parquet_bloomwriter.table_files.delta import plain_fields
+        from parquet_bloomwriter.table_files.delta import part_fields, plain_fields
 
-        fields = plain_fields(self._read().metadata.schema).get(name, ())
-        return any(one["type"] != _BOOLEAN for one in fields)
+        schema = self._read().metadata.schema
+        types = [one["type"] for one in plain_fields(schema).get(name, ())]
+        types += [type_ for _, _, type_ in part_fields(schema).get(name, ())]
+        return any(type_ != _BOOLEAN for type_ in types)
 
     def _read(self) -> Snapshot:
         from parquet_bloomwriter.delta.place import place_of
@@ -287,8 +289,8 @@ class IcebergTableAt:
 
     def can_index(self, name: str) -> bool:
         """See `ManagedTable`."""
-        fields = self.table.plain_fields.get(name, ())
-        return any(str(one.field_type) != _BOOLEAN for one in fields)
+        field = self.field_of(name)
+        return field is not None and field.partition(" ")[2] != _BOOLEAN
 
     def state(self, columns: Sequence[str]) -> IcebergState:
         """See `ManagedTable`."""
@@ -297,10 +299,11 @@ class IcebergTableAt:
         fields = {name: text for name, text in found.items() if text is not None}
         if missing := [name for name in columns if name not in fields]:
             raise InvalidArgument(
-                f'"{missing[0]}" is no column of this table with one value in each row',
+                f'"{missing[0]}" is no column of this table whose values can be looked up',
                 path=self.table.path,
-                remedy="Name a column as the table spells it, and no struct, list or map, nor what "
-                "is within lists or maps.",
+                remedy="Name a column as the table spells it, or what a list or map holds "
+                "(tags.element, m.key, m.value), and no struct, nor what is within structs in "
+                "lists.",
             )
         return IcebergState(
             name=self.table.path, uuid=self.uuid, snapshot_id=self.snapshot_id, fields=fields
@@ -308,12 +311,17 @@ class IcebergTableAt:
 
     def field_of(self, name: str) -> str | None:
         """Return the id and the type of a column; None if the table has none of that name."""
-        several = self.table.plain_fields.get(name, ())
+        several = [
+            *self.table.plain_fields.get(name, ()),
+            *(one for _, _, one in self.table.part_fields.get(name, ())),
+            *(one for _, _, one in self.table.part_fields.get(f"{name}.element", ())),
+        ]
         return f"{several[0].field_id} {several[0].field_type}" if len(several) == 1 else None
 
     def why_unlike(self, footer: Footer, name: str, leaf: Leaf) -> str | None:
         """See `ManagedTable`."""
-        if self.table.known_texts(name, leaf, footer) is not None:
+        parts = [one for several in self.table.part_leaves(footer).values() for one in several]
+        if leaf not in parts and self.table.known_texts(name, leaf, footer) is not None:
             return f'its column "{name}" is stored as values that may equal others in the table'
         return None
 

@@ -140,9 +140,9 @@ def _any_element(context: Any, container: Any, part: Any, condition: Any) -> pa.
 
     if isinstance(container, pa.Scalar):  # of a file without the column, or with it in its path
         container = pa.repeat(container, context.batch_length)
-    elements, rows = _flattened(container, part.as_py())
+    elements, rows = _flattened(container, _constant(part))
     table = pa.table({_ELEMENT: elements, _ROW: rows})
-    asked = _conditions.get(condition.as_py())
+    asked = _conditions.get(_constant(condition))
     if asked is None:
         raise InvalidArgument("the condition is not of this process, or too old")
     steps = [
@@ -153,6 +153,17 @@ def _any_element(context: Any, container: Any, part: Any, condition: Any) -> pa.
     holds_it = np.zeros(len(container), np.bool_)
     holds_it[found[_ROW].to_numpy()] = True
     return pa.array(holds_it & container.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _constant(argument: Any) -> Any:  # noqa: ANN401  of arrow
+    """Return the value of an argument that is a constant.
+
+    pyarrow passes arrays of one value if all arguments are constants: of a file without the column,
+    whose lists are null, before it reads the file.
+    """
+    import pyarrow as pa
+
+    return (argument if isinstance(argument, pa.Scalar) else argument[0]).as_py()
 
 
 def _flattened(container: Any, part: Part) -> tuple[pa.Array, Any]:  # noqa: ANN401  arrays without stubs

@@ -226,6 +226,9 @@ def probe_locations(locations: Sequence[Openable], bindings: Bindings) -> ProbeR
         ColumnNotFound: If a column is in none of the files.
     """
     groups = _by_partition(locations, bindings)
+    are_of_tables = bool(groups) and all(group.table is not None for group, _ in groups)
+    if are_of_tables:  # which know their columns without a look at their files
+        _check_columns(groups, locations, bindings)
     found: dict[int, FileProbe] = {}
     num_filters = 0
     for group, places in groups:
@@ -237,7 +240,8 @@ def probe_locations(locations: Sequence[Openable], bindings: Bindings) -> ProbeR
         found.update(zip(places, probed.files, strict=True))
         num_filters += probed.num_filters
     files = tuple(found[place] for place in range(len(locations)))
-    _check_columns(groups, locations, bindings)
+    if not are_of_tables:
+        _check_columns(groups, locations, bindings)
     return ProbeReport(expression=bindings.expression, files=files, num_filters=num_filters)
 
 
@@ -380,6 +384,7 @@ def _judge(opened: Sequence[_Opened], bindings: Bindings) -> _Probed:
             findings=findings,
             first_row=first,
             error=_blamed(reader.failures.get(place), one.path),
+            version=getattr(source, "told_version", None),
             requests=source.traffic.requests,
             bytes_read=source.traffic.bytes,
         )

@@ -73,6 +73,9 @@ class Partition:
     origin: str = "the value in the path"
     """What conditions are decided by, for people."""
 
+    hides_parts: bool = True
+    """Whether conditions on elements of lists and parts of maps become `Opaque`, too."""
+
     def decided(
         self, expression: Expression, stored: Collection[str], *, is_negated: bool = False
     ) -> Expression:
@@ -95,7 +98,7 @@ class Partition:
                 if self.hides_stored or column not in stored:
                     return found
                 return And((found, expression)) if is_negated else Or((found, expression))
-            case Holds(column) if column in self.values:
+            case Holds(column) if self.hides_parts and column in self.values:
                 return Opaque(to_text(expression))
         return expression
 

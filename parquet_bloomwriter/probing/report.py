@@ -21,7 +21,7 @@ from parquet_bloomwriter.source.folders import passed_over_text
 from parquet_bloomwriter.text import count, listed, row_groups, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from parquet_bloomwriter.errors import BloomwriterError
     from parquet_bloomwriter.predicate.expression import Expression
@@ -66,6 +66,9 @@ class FileProbe:
 
     is_excluded: bool = False
     """Whether the path excludes the file, by columns of partitions; then it was not opened."""
+
+    version: Hashable | None = field(default=None, repr=False)
+    """Which version of a file on a store this is true of; None if the store does not say."""
 
     requests: int = 0
     """Reads from the file."""

@@ -55,8 +55,10 @@ class LogicalBindings(Bindings):
             values=dict(self._undecided(leaves, footer)),
             hides_stored=True,
             origin="null, which the file's rows have there,",
+            hides_parts=False,
         )
-        return bind(lacking.decided(expression, ()), Domains.of(leaves.values()))
+        parts = self._of.part_leaves(footer)
+        return bind(lacking.decided(expression, ()), Domains.of(leaves.values(), parts))
 
     def _undecided(self, leaves: Mapping[str, Leaf], footer: Footer) -> Iterator[tuple[str, Texts]]:
         """Yield columns that the file lacks, and those whose conditions mean something else."""

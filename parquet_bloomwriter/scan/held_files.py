@@ -1,4 +1,4 @@
-"""A file system for datasets that outlive their files: it opens the versions that were probed.
+"""File systems for datasets that outlive their files: they open the versions that were probed.
 
 A dataset of surviving row groups names them by ordinals, which mean nothing in another version of a
 file. pyarrow opens files whenever a scan begins, so each file of which a dataset reads a part is
@@ -6,6 +6,10 @@ kept open from the start: a scan finds that version even if another file has tak
 is no such version if a program wrote into the file itself, if the dataset was sent to another
 process, or if more files are read in part than `_MOST_FILES`: then a scan of a changed file fails
 (`FileChanged`), instead of returning other rows.
+
+A store gives its newest version only. So a scan compares, whenever it opens a file, what the store
+says of it with what it said when the file was probed, and fails if that differs (`FileChanged`).
+Where a store says nothing that tells versions, no row group is left out.
 """
 
 from __future__ import annotations
@@ -18,8 +22,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from parquet_bloomwriter.errors import FileChanged
-from parquet_bloomwriter.scan.snapshots import open_file, without_footer
+from parquet_bloomwriter.scan.snapshots import (
+    file_changed,
+    is_local,
+    open_file,
+    without_footer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,18 +35,85 @@ if TYPE_CHECKING:
 
     import pyarrow.dataset as ds
 
+    from parquet_bloomwriter.errors import FileChanged
     from parquet_bloomwriter.scan.snapshots import FileStates
-    from parquet_bloomwriter.scan.survivors import Survivors
+    from parquet_bloomwriter.scan.survivors import Piece, Survivors
+    from parquet_bloomwriter.scan.table import TableFiles
 
 _MOST_FILES = 100
 """Files that one dataset keeps open; processes may open 256 to 1,024 files, by default."""
 
 
-class HeldFiles(pafs.FileSystemHandler):  # type: ignore[misc]
+class _ReadOnlyFiles(pafs.FileSystemHandler):  # type: ignore[misc]
+    """Files of another file system that can be read only."""
+
+    def __init__(self, filesystem: pafs.FileSystem, states: FileStates) -> None:
+        self._filesystem = filesystem
+        self._states = states
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same files."""
+        return (
+            isinstance(other, _ReadOnlyFiles)
+            and self._filesystem == other._filesystem
+            and self._states == other._states
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def open_input_file(self, path: str) -> pa.NativeFile:
+        """Open the version of a file that was probed."""
+        raise NotImplementedError
+
+    def open_input_stream(self, path: str) -> pa.NativeFile:
+        """Open the version of a file that was probed."""
+        return self.open_input_file(path)
+
+    def get_type_name(self) -> str:
+        """Return the name of this kind of file system."""
+        return "parquet_bloomwriter"
+
+    def normalize_path(self, path: str) -> str:
+        """Return the path unchanged."""
+        return path
+
+    def get_file_info(self, paths: list[str]) -> list[pafs.FileInfo]:
+        """Return what the file system says of files."""
+        found: list[pafs.FileInfo] = self._filesystem.get_file_info(paths)
+        return found
+
+    def get_file_info_selector(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
+        """Return what the file system says of the files of a folder."""
+        found: list[pafs.FileInfo] = self._filesystem.get_file_info(selector)
+        return found
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise OSError("the files of this dataset can only be read")
+
+    create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = _refuse
+    delete_file = move = copy_file = open_output_stream = open_append_stream = _refuse
+
+
+class CheckedObjects(_ReadOnlyFiles):
+    """Files on a store that are read only, in the versions that were probed."""
+
+    def open_input_file(self, path: str) -> pa.NativeFile:
+        """Open the version of a file that was probed.
+
+        Raises:
+            FileChanged: If the store has another version now.
+        """
+        file = self._filesystem.open_input_file(path)
+        if not self._states.may_be_current(path, file):
+            raise _changed(path)
+        return file
+
+
+class HeldFiles(_ReadOnlyFiles):
     """Files on disk that are read only, in the state that they had."""
 
     def __init__(self, states: FileStates, *, memory_map: bool) -> None:
-        self._states = states
+        super().__init__(pafs.LocalFileSystem(), states)
         self._memory_map = memory_map
         self._fds: dict[str, int] = {}
 
@@ -58,12 +133,6 @@ class HeldFiles(pafs.FileSystemHandler):  # type: ignore[misc]
         """Leave open files behind: their numbers mean nothing in another process."""
         return _unpickled, (self._states, self._memory_map)
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both are the same files."""
-        return isinstance(other, HeldFiles) and self._states == other._states
-
-    __hash__ = None  # type: ignore[assignment]
-
     def open_input_file(self, path: str) -> pa.NativeFile:
         """Open the version of a file that was probed.
 
@@ -73,54 +142,32 @@ class HeldFiles(pafs.FileSystemHandler):  # type: ignore[misc]
         fd = self._fds.get(path)
         opened = open_file(path if fd is None else f"/dev/fd/{fd}", memory_map=self._memory_map)
         if not self._states.is_content_of(path, opened.source.fd):
-            error = FileChanged(
-                "the file was changed after the dataset was made",
-                path=path,
-                remedy="Make the dataset anew.",
-            )
-            error.outcome = ""
-            raise error
+            raise _changed(path)
         return opened.file
 
-    open_input_stream = open_input_file
 
-    def get_type_name(self) -> str:
-        """Return the name of this kind of file system."""
-        return "parquet_bloomwriter"
-
-    def normalize_path(self, path: str) -> str:
-        """Return the path unchanged."""
-        return path
-
-    def get_file_info(self, paths: list[str]) -> list[pafs.FileInfo]:
-        """Return what the disk says of files."""
-        found: list[pafs.FileInfo] = pafs.LocalFileSystem().get_file_info(paths)
-        return found
-
-    def get_file_info_selector(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
-        """Return what the disk says of the files of a folder."""
-        found: list[pafs.FileInfo] = pafs.LocalFileSystem().get_file_info(selector)
-        return found
-
-    def _refuse(self, *_: object) -> NoReturn:
-        raise OSError("the files of this dataset can only be read")
-
-    create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = _refuse
-    delete_file = move = copy_file = open_output_stream = open_append_stream = _refuse
-
-
-def held_fragments(survivors: Survivors, *, memory_map: bool) -> tuple[ds.ParquetFileFragment, ...]:
+def held_fragments(
+    table: TableFiles, survivors: Survivors, *, memory_map: bool
+) -> tuple[ds.ParquetFileFragment, ...]:
     """Return the fragments to scan; those of which only one version will do open this version."""
     states = survivors.states
-    if not states.states:
-        return survivors.fragments
-    files = pafs.PyFileSystem(HeldFiles(states, memory_map=memory_map).hold(states.states))
-    return tuple(
-        without_footer(fragment, piece.row_groups, filesystem=files)
-        if fragment.path in states.states
-        else fragment
-        for fragment, piece in zip(survivors.fragments, survivors.pieces, strict=True)
-    )
+    on_disk = pafs.PyFileSystem(HeldFiles(states, memory_map=memory_map).hold(states.states))
+    on_store = states.store and pafs.PyFileSystem(CheckedObjects(states.store, states))
+
+    def one(fragment: ds.ParquetFileFragment, piece: Piece) -> ds.ParquetFileFragment:
+        if fragment.path in states.states:
+            return without_footer(fragment, piece.row_groups, filesystem=on_disk)
+        if states.objects.get(fragment.path) is not None:
+            return without_footer(fragment, piece.row_groups, filesystem=on_store)
+        if table.is_open or is_local(fragment):
+            return fragment
+        return without_footer(piece.fragment, None)
+
+    return tuple(map(one, survivors.fragments, survivors.pieces))
+
+
+def _changed(path: str) -> FileChanged:
+    return file_changed(path, "after the dataset was made", "Make the dataset anew.")
 
 
 def _unpickled(states: FileStates, memory_map: bool) -> HeldFiles:  # noqa: FBT001  as pickled

@@ -10,28 +10,36 @@ the data. A footer of one version says nothing about the bytes of another. So
 - if one of several files was replaced after it was probed, its row groups may be quite different,
   so the verdicts mean nothing. `FileStates` notices it, and the file is read as a whole.
 
-On file systems that are not local every request costs time: there the footer that was read first
-serves for all steps.
+A store gives the newest version to every request. So each step that opens a file there compares
+what the store says of it (`source.remote.version_of`) with what it said when the file was probed,
+and so does the end of reading, where it is known here.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.errors import BloomwriterError, FileChanged
+from parquet_bloomwriter.source.filesystems import locate
 from parquet_bloomwriter.source.identity import FileIdentity, identity_of
 from parquet_bloomwriter.source.local import FileSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
     from typing import Self
 
+    import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
     import pyarrow.fs as pafs
+
+_THREADS = 16
+"""Requests at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,24 +131,66 @@ class _Ordinal(int):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStates:
-    """The states of files on disk at one moment."""
+    """The states of files at one moment."""
 
     states: dict[str, FileIdentity | None]
     """By path: device, inode, size and times; None for a file that was not there."""
+
+    store: pafs.FileSystem | None = None
+    """Where the objects are."""
+
+    objects: dict[str, Hashable | None] = field(default_factory=dict)
+    """Files on a store, by path: the versions that were probed; None where it does not tell them
+    from others."""
 
     @classmethod
     def of(cls, fragments: Iterable[ds.ParquetFileFragment]) -> FileStates:
         """Look at files; files on other file systems, and open files, are left out."""
         return cls(states={one.path: _state(one.path) for one in fragments if is_local(one)})
 
-    def of_these(self, fragments: Iterable[ds.ParquetFileFragment]) -> FileStates:
-        """Return the states of some of the files."""
-        local = (one.path for one in fragments if is_local(one))
-        return FileStates(states={path: self.states[path] for path in local})
+    def of_these(
+        self,
+        fragments: Sequence[ds.ParquetFileFragment],
+        versions: Mapping[str, Hashable | None],
+    ) -> FileStates:
+        """Return the states of some of the files.
+
+        Args:
+            fragments: The files, all on one file system.
+            versions: Of files on stores, by path.
+        """
+        stored = [one for one in fragments if one.path in versions and not is_local(one)]
+        return FileStates(
+            states={one.path: self.states[one.path] for one in fragments if is_local(one)},
+            store=stored[0].filesystem if stored else None,
+            objects={one.path: versions[one.path] for one in stored},
+        )
 
     def are_current(self) -> bool:
-        """Whether all files are still the same."""
-        return all(_state(path) == state for path, state in self.states.items())
+        """Whether all files are still the same, as far as stores tell."""
+        if not all(_state(path) == state for path, state in self.states.items()):
+            return False
+        if not self.objects:
+            return True
+        with ThreadPoolExecutor(min(_THREADS, len(self.objects))) as pool:
+            return all(pool.map(self.may_be_current, self.objects))
+
+    def may_be_current(self, path: str, file: pa.NativeFile | None = None) -> bool:
+        """Whether the store has the version now that was probed, as far as it tells versions.
+
+        Args:
+            path: Of one of the objects.
+            file: The object, if it was just opened.
+        """
+        from parquet_bloomwriter.source.remote import version_of
+
+        if self.objects[path] is None:
+            return True
+        place = locate(path, self.store)
+        try:
+            return version_of(place.filesystem, place.path, file) == self.objects[path]
+        except (BloomwriterError, OSError):
+            return False
 
     def is_of(self, path: str, fd: int) -> bool:
         """Whether the open file is the one that the path led to."""
@@ -150,6 +200,13 @@ class FileStates:
         """Whether an open file has the content of the one that the path led to."""
         known, found = self.states.get(path), _state(fd)
         return known is not None and found is not None and known.same_content(found)
+
+
+def file_changed(path: str, when: str, remedy: str) -> FileChanged:
+    """Return the error for a file of which another version was probed than can be read."""
+    error = FileChanged(f"the file was changed {when}", path=path, remedy=remedy)
+    error.outcome = ""
+    return error
 
 
 def _state(file: str | int) -> FileIdentity | None:

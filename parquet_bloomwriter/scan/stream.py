@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.errors import InvalidArgument, UnsupportedFile
 from parquet_bloomwriter.predicate.arrow_columns import column_at
 from parquet_bloomwriter.predicate.arrow_in import Call, Field, take_apart
-from parquet_bloomwriter.scan.snapshots import is_local, open_file
+from parquet_bloomwriter.scan.snapshots import file_changed, is_local, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -185,25 +185,36 @@ def conformed_batches(
         survivors: What to read.
         schema: The columns to read, with the types to return.
         batch_size: Rows that a batch has at most.
+
+    Raises:
+        FileChanged: If a file on a store was replaced while some of its row groups were read.
     """
     import pyarrow.dataset as ds
 
+    states = survivors.states
     for piece in survivors.pieces:
         keys = ds.get_partition_keys(piece.fragment.partition_expression)
         with ExitStack() as stack:
             file: Any = table.source
             left = piece.fragment
+            path, is_checked = left.path, False
             if is_local(left):  # footer and data are of one version
-                opened = open_file(left.path, memory_map=bool(table.options.get("memory_map")))
+                opened = open_file(path, memory_map=bool(table.options.get("memory_map")))
                 file = stack.enter_context(opened.file)
-                is_known = survivors.states.is_of(left.path, opened.source.fd)
+                is_known = states.is_of(path, opened.source.fd)
                 left = left.format.make_fragment(file)
                 if is_known and piece.row_groups is not None:
                     left = left.subset(row_group_ids=piece.row_groups)
             elif not table.is_open:
                 file = stack.enter_context(left.filesystem.open_input_file(left.path))
+                left = left.format.make_fragment(file)
+                if piece.row_groups is not None and states.may_be_current(path, file):
+                    left = left.subset(row_group_ids=piece.row_groups)
+                    is_checked = True
             for batch in _batches_of(table, left, file, schema.names, batch_size):
                 yield _conformed(batch, schema, keys, table.partitions)
+            if is_checked and not states.may_be_current(path):
+                raise file_changed(path, "while it was read", "Read it again.")
 
 
 def _batches_of(

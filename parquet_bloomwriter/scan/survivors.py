@@ -94,7 +94,7 @@ class Survivors:
     """What rows must still satisfy; None if all rows are asked for."""
 
     states: FileStates
-    """Of the files of which a piece is true of one version only, before they were probed."""
+    """Of the files of which a piece is true of one version only, as they were when probed."""
 
     compares_statistics: bool = True
     """Whether pyarrow may compare the statistics of the columns in the condition."""
@@ -193,12 +193,15 @@ def _probe(  # noqa: PLR0913  what both callers know
         partition_columns=frozenset(table.partitions),
     )
     states = FileStates.of(fragments)
+    if not probes and not table.is_open:
+        fragments = [without_footer(one, None) for one in fragments]
     probed = _probed(table, fragments, bindings)
     found = [None if one.error or one.known is None or not probes else one for one in probed]
     pairs = zip(probed, found, strict=True)
     read = [one for one, judged in pairs if judged is None or judged.surviving]
     compares = condition is None or _may_compare_statistics(table, read, condition, streams=streams)
-    pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
+    pieces = tuple(_surviving(table, fragments, found))
+    versions = {one.path: probe.version for one, probe in zip(fragments, probed, strict=True)}
     if condition is not None:
         paths = stored_paths(condition, table)
         condition = without_statistics(condition, paths)
@@ -206,7 +209,10 @@ def _probe(  # noqa: PLR0913  what both callers know
     return Survivors(
         pieces=pieces,
         condition=condition,
-        states=states.of_these(piece.fragment for piece in pieces if piece.is_of_version),
+        states=states.of_these(
+            [piece.fragment for piece in pieces if piece.is_of_version],
+            {} if table.is_open else versions,
+        ),
         compares_statistics=compares,
     )
 
@@ -350,10 +356,9 @@ def _without_columns(table: TableFiles, piece: Piece, paths: Sequence[tuple[str,
 
 
 def _surviving(
+    table: TableFiles,
     fragments: Sequence[ds.ParquetFileFragment],
     probes: Sequence[FileProbe | None],
-    *,
-    is_single: bool,
 ) -> Iterator[Piece]:
     for fragment, probe in zip(fragments, probes, strict=True):
         if probe is None or probe.known is None:
@@ -363,20 +368,20 @@ def _surviving(
         if len(probe.surviving) == probe.num_row_groups:
             yield replace(_whole(fragment), columns=columns)
         elif probe.surviving:
-            yield replace(_cut(fragment, probe, is_single=is_single), columns=columns)
+            yield replace(_cut(table, fragment, probe), columns=columns)
 
 
 def _whole(fragment: ds.ParquetFileFragment) -> Piece:
     return Piece(fragment=without_footer(fragment, None) if is_local(fragment) else fragment)
 
 
-def _cut(fragment: ds.ParquetFileFragment, probe: FileProbe, *, is_single: bool) -> Piece:
+def _cut(table: TableFiles, fragment: ds.ParquetFileFragment, probe: FileProbe) -> Piece:
     row_groups = tuple(probe.surviving)
-    if is_single:  # pyarrow has read its footer, for the schema
+    if len(table.fragments) == 1:  # pyarrow has read its footer, for the schema
         metadata = fragment.metadata
         seen = (probe.num_row_groups, probe.num_rows)
         if (metadata.num_row_groups, metadata.num_rows) != seen:
             return _whole(fragment)
-        if not is_local(fragment):
+        if table.is_open:
             return Piece(fragment=fragment.subset(row_group_ids=row_groups), row_groups=row_groups)
     return Piece(fragment=without_footer(fragment, row_groups), row_groups=row_groups)

@@ -155,6 +155,9 @@ _MAX_WASTE_BYTES = 1024 * 1024
 class RangeReader(ABC):
     """A source that reads by ranges; subclasses fetch them."""
 
+    told_version: Hashable | None = None
+    """Which version of a file was opened, as `remote.version_of` returns it; None if not known."""
+
     gap: ClassVar[int] = _LOCAL_BYTES
     """Bytes between two ranges up to which both are read by one request."""
 

@@ -19,6 +19,8 @@ _TICK_NS = 20_000_000
 _CLOCK_NS = 2_000_000_000
 """Coarsest clock of stores, nanoseconds: S3 gives whole seconds, FAT even ones."""
 
+_SECOND_NS = 1_000_000_000
+
 
 class FileIdentity(NamedTuple):
     """Which file this is, and in which state, as `stat` tells.
@@ -89,3 +91,15 @@ def is_settled(changed_ns: int) -> bool:
         changed_ns: Last change of the content, nanoseconds since 1970 UTC.
     """
     return time.time_ns() - changed_ns >= _CLOCK_NS
+
+
+def tells_versions(changed_ns: int) -> bool:
+    """Return whether a time of change differs from that of a version that is written from now on.
+
+    A time with parts of a second is one of a finer clock than `is_settled` has to assume.
+
+    Args:
+        changed_ns: Last change of the content, nanoseconds since 1970 UTC.
+    """
+    clock = _TICK_NS if changed_ns % _SECOND_NS else _CLOCK_NS
+    return time.time_ns() - changed_ns >= clock

@@ -69,6 +69,7 @@ class FileSource(RangeReader):
     ) -> None:
         """Read from `fd`; `path` must lead to the same file, of `size` bytes."""
         super().__init__(size, name=path if name is None else name, identity=identity)
+        self.told_version = identity
         self.path = path
         self.fd = fd
 

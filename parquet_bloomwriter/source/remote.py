@@ -7,7 +7,8 @@ where the file system is asynchronous underneath (S3, GCS, Azure, HTTP). Other f
 fsspec are read by one thread at a time.
 
 Whether an object is the same as before is decided by its ETag, version or checksum, else by its
-size and time of change, if that is older than the store's clock is coarse.
+size and time of change, if that is older than the store's clock is coarse. `identity` is a key for
+what is known of the content; `told_version` says which version was opened, and nothing else.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -35,7 +37,8 @@ from parquet_bloomwriter.source.base import (
     blame,
     not_found,
 )
-from parquet_bloomwriter.source.identity import is_settled
+from parquet_bloomwriter.source.filesystems import is_fsspec
+from parquet_bloomwriter.source.identity import identity_of, is_settled, tells_versions
 from parquet_bloomwriter.source.stream import as_arrow_file
 from parquet_bloomwriter.text import words_of
 
@@ -161,16 +164,32 @@ def open_arrow(
         opened = filesystem.open_input_file(path)
     with redacting(), opened as file:
         try:
-            yield ArrowSource(file, name=name, identity=_arrow_identity(filesystem, path, found))
+            version = _arrow_version(file, found)
+            identity = _arrow_identity(filesystem, path, found, version)
+            source = ArrowSource(file, name=name, identity=identity)
+            source.told_version = version
+            yield source
         except FileProblem as error:
             blame(error, name)
             raise
 
 
-def _arrow_identity(filesystem: pafs.FileSystem, path: str, found: ObjectInfo) -> Hashable | None:
+def _arrow_version(file: pa.NativeFile, found: ObjectInfo) -> Hashable | None:
+    """Return which version of a file was opened: its tag, else its size and time of change."""
+    said = {str(key).lower(): value for key, value in (file.metadata() or {}).items()}
+    tag: bytes | None = said.get("etag")
+    if tag:
+        return tag
+    is_told = found.mtime_ns is not None and tells_versions(found.mtime_ns)
+    return (found.size, found.mtime_ns) if is_told else None
+
+
+def _arrow_identity(
+    filesystem: pafs.FileSystem, path: str, found: ObjectInfo, version: Hashable | None
+) -> Hashable | None:
     if found.mtime_ns is None or not is_settled(found.mtime_ns):
         return None
-    return (FileSystemKey(filesystem), path, found)
+    return (FileSystemKey(filesystem), path, found, version)
 
 
 def stat_arrow(filesystem: pafs.FileSystem, path: str) -> tuple[str, ObjectInfo | None]:
@@ -311,10 +330,13 @@ def open_fsspec(
         raise UnsupportedFile("its size is not known", path=name, remedy="Make a copy of it first.")
     open_source = getattr(filesystem, "open_source", None)  # HDFS: one version for all reads
     try:
+        source: RangeReader
         if open_source is None:
-            yield FsspecSource(filesystem, path, name=name, found=found)
+            source = FsspecSource(filesystem, path, name=name, found=found)
         else:
-            yield open_source(path, name=name)
+            source = open_source(path, name=name)
+        source.told_version = _fsspec_version(found)
+        yield source
     except FileProblem as error:
         blame(error, name)
         raise
@@ -369,6 +391,56 @@ def _fsspec_identity(
     if nanoseconds is None or not is_settled(nanoseconds):
         return None
     return (filesystem, path, found["size"], nanoseconds)
+
+
+def _fsspec_version(found: Mapping[str, Any]) -> Hashable | None:
+    """Return which version of a file this is: its tag, else its size and time of change."""
+    tag = next((str(found[key]) for key in TAGS if found.get(key)), None)
+    if tag is not None and not tag.startswith("W/"):
+        return tag
+    # A file that is written anew is also created anew in memory.
+    changed = next((found[key] for key in (*TIMES, "created") if found.get(key)), None)
+    nanoseconds = _nanoseconds(changed)
+    if nanoseconds is None or not tells_versions(nanoseconds):
+        return None
+    return (found["size"], nanoseconds)
+
+
+def version_of(
+    filesystem: pafs.FileSystem | AbstractFileSystem | None,
+    path: str,
+    file: pa.NativeFile | None = None,
+) -> Hashable | None:
+    """Ask a store which version of a file it has now.
+
+    Args:
+        filesystem: Where it is; None for a disk that is reached by another file system.
+        path: As that file system spells it.
+        file: The file, if it was opened a moment ago on a file system of pyarrow's; then its own
+            version is returned, which takes no request where the store gave a tag.
+
+    Returns:
+        What is equal for equal versions only; None if the store does not say enough.
+
+    Raises:
+        OSError: If there is no such file, or asking fails.
+    """
+    if filesystem is None:
+        return identity_of(Path(path).stat())
+    if is_fsspec(filesystem):
+        _, found = stat_fsspec(filesystem, path)
+        if found is None:
+            raise not_found(path)
+        return _fsspec_version(found)
+    if file is None:
+        with filesystem.open_input_file(path) as opened:
+            return version_of(filesystem, path, opened)
+    unknown = ObjectInfo(None, None)
+    tag = _arrow_version(file, unknown)
+    if tag is not None:
+        return tag
+    _, said = stat_arrow(filesystem, path)
+    return _arrow_version(file, said or unknown)
 
 
 def _nanoseconds(changed: object) -> int | None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.delta.actions import Add
     from parquet_bloomwriter.delta.snapshot import Snapshot
     from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.probing.partitions import Texts
 
 _UNKNOWN: Texts = ()
@@ -104,6 +105,11 @@ class DeltaTable(Table):
         return plain_fields(self.snapshot.metadata.schema)
 
     @cached_property
+    def part_fields(self) -> Mapping[str, Sequence[tuple[str, Part, str]]]:
+        """The parts of lists and maps, by the dotted name of their leaf: see `part_fields`."""
+        return part_fields(self.snapshot.metadata.schema)
+
+    @cached_property
     def partition_columns(self) -> Mapping[str, tuple[str, Any]]:
         """Logical name of each partition column -> its name in the log, and its field."""
         metadata = self.snapshot.metadata
@@ -159,6 +165,15 @@ class DeltaTable(Table):
             return _NULL
         return None if _is_kept(leaf, several[0]["type"]) else _UNKNOWN
 
+    def part_leaves(self, footer: Footer) -> dict[tuple[str, Part], list[Leaf]]:
+        """Return the columns of a file that hold parts of lists and maps: see `Table`."""
+        leaves = self.columns.in_file(footer)
+        return {
+            (several[0][0], several[0][1]): [leaves[name]]
+            for name, several in self.part_fields.items()
+            if len(several) == 1 and name in leaves and _is_kept(leaves[name], several[0][2])
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeltaFile(TableFile):
@@ -210,6 +225,46 @@ def _plain(fields: Sequence[Any], above: str) -> Iterator[tuple[str, Mapping[str
             yield name, one
         elif type_["type"] == "struct":
             yield from _plain(type_["fields"], f"{name}.")
+
+
+def part_fields(schema: Mapping[str, Any]) -> dict[str, list[tuple[str, Part, str]]]:
+    """Return the parts of lists and maps of which readers agree which values are equal.
+
+    Args:
+        schema: The table's ("Schema Serialization Format").
+
+    Returns:
+        By the dotted name of the leaf column, such as `tags.list.element`: the dotted name of the
+        list or map, the part, and its type.
+    """
+    found: dict[str, list[tuple[str, Part, str]]] = {}
+    for name, one, kind in _lists_and_maps(schema["fields"], ""):
+        parts: tuple[tuple[str, Part, Any], ...] = (
+            ("key_value.key", "key", kind.get("keyType")),
+            ("key_value.value", "value", kind.get("valueType")),
+        )
+        if kind["type"] == "array":
+            parts = (("list.element", "element", kind["elementType"]),)
+        metadata = one.get("metadata") or {}
+        for inner, part, type_ in parts:
+            is_plain = isinstance(type_, str) and not type_.startswith("string collate")
+            if is_plain and _CHAR not in metadata and _COLLATIONS not in metadata:
+                found.setdefault(f"{name}.{inner}", []).append((name, part, type_))
+    return found
+
+
+def _lists_and_maps(
+    fields: Sequence[Any], above: str
+) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield dotted names, fields and types of lists and maps of which a row has one."""
+    for one in fields:
+        name, type_ = f"{above}{one['name']}", one["type"]
+        if isinstance(type_, str):
+            continue
+        if type_["type"] == "struct":
+            yield from _lists_and_maps(type_["fields"], f"{name}.")
+        else:
+            yield name, one, type_
 
 
 def is_special(field: Mapping[str, Any]) -> bool:

@@ -17,6 +17,7 @@ from parquet_bloomwriter.source import Location
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.probing.partitions import Texts
 
 
@@ -97,6 +98,15 @@ class Table(ABC):
         Returns:
             None if the stored values equal the same literals as the table's values. Otherwise what
             the value may be in every row: `(None,)` for null, `()` if that is not known.
+        """
+
+    @abstractmethod
+    def part_leaves(self, footer: Footer) -> dict[tuple[str, Part], list[Leaf]]:
+        """Return the columns of a file that hold elements of lists, and keys and values of maps.
+
+        Returns:
+            By the dotted name of the list or map in the table, and its part: leaves whose stored
+            values equal the same literals as the table's values.
         """
 
     def named(self, footer: Footer) -> Footer:

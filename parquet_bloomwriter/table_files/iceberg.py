@@ -26,7 +26,7 @@ from parquet_bloomwriter.iceberg.scan import data_files_of
 from parquet_bloomwriter.iceberg.schema import IcebergColumns
 from parquet_bloomwriter.iceberg.snapshot import MAIN, state_of
 from parquet_bloomwriter.iceberg.store import place_of
-from parquet_bloomwriter.iceberg.stored_types import is_kept, plain_fields
+from parquet_bloomwriter.iceberg.stored_types import is_kept, part_fields, plain_fields
 from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata.tree import ColumnNode, column_tree, is_repeated, nodes_below
 from parquet_bloomwriter.source.filesystems import without_secrets
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pyiceberg.types import NestedField
 
     from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.probing.partitions import Texts
 
 _UNKNOWN: Texts = ()
@@ -94,6 +95,11 @@ class IcebergTable(Table):
         return plain_fields(self.schema)
 
     @cached_property
+    def part_fields(self) -> Mapping[str, Sequence[tuple[str, Part, NestedField]]]:
+        """The parts of lists and maps, by the dotted name of their leaf."""
+        return part_fields(self.schema)
+
+    @cached_property
     def files(self) -> tuple[IcebergFile, ...]:
         """The data files, in the order of the manifests.
 
@@ -128,13 +134,25 @@ class IcebergTable(Table):
             return _UNKNOWN
         (one,) = several
         nodes = list(nodes_below(column_tree(footer)))
-        has_ids = [node.field_id != ABSENT for node in nodes if not is_repeated(node)]
-        if any(has_ids) and not all(has_ids):
+        if _has_some_ids(nodes):
             return _UNKNOWN
         if leaf is None:
             is_null = not one.required and one.initial_default is None
             return _NULL if is_null and self._is_absent(one.field_id, nodes) else _UNKNOWN
         return None if is_kept(leaf, one.field_type) else _UNKNOWN
+
+    def part_leaves(self, footer: Footer) -> dict[tuple[str, Part], list[Leaf]]:
+        """Return the columns of a file that hold parts of lists and maps: see `Table`."""
+        if _has_some_ids(list(nodes_below(column_tree(footer)))):
+            return {}
+        leaves = self.columns.in_file(footer)
+        return {
+            (several[0][0], several[0][1]): [leaves[name]]
+            for name, several in self.part_fields.items()
+            if len(several) == 1
+            and name in leaves
+            and is_kept(leaves[name], several[0][2].field_type)
+        }
 
     def _is_absent(self, field_id: int, nodes: Sequence[ColumnNode]) -> bool:
         """Whether a file certainly has no column of an id: none is ambiguous, or goes by names."""
@@ -222,6 +240,11 @@ def table_of_scan(scan: DataScan) -> IcebergTable:
         schema=schema,
         snapshot_id=scan.snapshot_id,
     )
+
+
+def _has_some_ids(nodes: Sequence[ColumnNode]) -> bool:
+    """Whether some columns of a file have ids, and others have none."""
+    return len({node.field_id != ABSENT for node in nodes if not is_repeated(node)}) > 1
 
 
 def _mapped(fields: Iterable[MappedField], field_id: int) -> Iterator[MappedField]:

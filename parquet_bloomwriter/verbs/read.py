@@ -244,7 +244,9 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
 
     The dataset reads the files as they are now. Of the files on disk of which it leaves row groups
     out, it keeps up to 100 open, so that other files may take their names. If one of the others
-    changed, a scan raises `FileChanged`. On stores, a change is not noticed: make the dataset anew.
+    changed, or a file on a store of which row groups are left out, a scan raises `FileChanged`. A
+    store is asked when the scan opens the file: a change during the scan is not noticed. If a store
+    tells neither tags nor times of change, its files are read as a whole.
 
     Args:
         source: As for `read_table`.
@@ -288,7 +290,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         table = fragments_of(logical, Constant(value=True) if filters is None else filters)
     survivors = find_survivors(table, filters, hash_kind=hash_kind, streams=False)
     memory_map = bool(table.options.get("memory_map"))
-    pruned = table.dataset_of(held_fragments(survivors, memory_map=memory_map))
+    pruned = table.dataset_of(held_fragments(table, survivors, memory_map=memory_map))
     if survivors.condition is None or not filter_rows:
         return pruned
     unknown = extension_column(table.schema, survivors.condition)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import bloomify, index
+from parquet_bloomwriter.index.query import known_columns
 from parquet_bloomwriter.index.report import plain
 from tests.cli.index_tables import NUM_FILES, found, name_of, write_file, write_table
 
@@ -374,6 +375,32 @@ def test_a_column_that_no_file_has_is_refused(indexed: Path, invoke: Invoke) -> 
         assert found(invoke(*verb, "events", "--where", "zzz = 3"))[0] == 0
     (indexed / "broken.parquet").write_bytes(b"PAR1")
     assert found(invoke("index", "lookup", "events", "--where", "idd = 3"))[0] == 0
+
+
+def test_a_refusal_reads_no_file_that_the_index_knows(
+    indexed: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, schema_of = list[str](), known_columns._schema_of  # noqa: SLF001  what reads footers
+
+    def watched(path: str) -> object:
+        read.append(os.path.basename(path))  # noqa: PTH119  a path or a URL
+        return schema_of(path)
+
+    monkeypatch.setattr(known_columns, "_schema_of", watched)
+    for verb in ("lookup", "explain"):
+        for where, remedy in {"idd = 3": "Did you mean id?", "day = 'x'": "The columns"}.items():
+            code, _, errors = found(invoke("index", verb, "events", "--where", where))
+            assert (code, remedy in errors) == (2, True)
+    assert read == []
+    pq.write_table(pa.table({"zzz": [3]}), indexed / "z.parquet")
+    assert found(invoke("index", "lookup", "events", "--where", "zzz = 3"))[0] == 0
+    assert found(invoke("index", "lookup", "events", "--where", "zz = 3"))[0] == 2
+    assert set(read) == {"z.parquet"}
+    read.clear()
+    index.refresh(indexed, "ids")
+    assert found(invoke("index", "lookup", "events", "--where", "zzz = 3"))[0] == 0
+    assert found(invoke("index", "lookup", "events", "--where", "zz = 3"))[0] == 2
+    assert read == []
 
 
 def test_one_index_is_about_it_and_another_is_not(indexed: Path, invoke: Invoke) -> None:

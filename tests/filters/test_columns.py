@@ -27,6 +27,7 @@ def test_types_that_get_none() -> None:
 def test_notes() -> None:
     timestamps = leaf(pa.timestamp("ns"), use_deprecated_int96_timestamps=True)
     assert "INT96" in notes_on(timestamps)[0]
+    assert "DataFusion" not in notes_on(timestamps)[0], "it looks no INT96 up"
     assert "decimals" in notes_on(leaf(pa.decimal128(30, 2)))[0]
     assert notes_on(leaf(pa.decimal128(9, 2), store_decimal_as_integer=True)) == ()
     assert "in lists and maps" in notes_on(leaf(pa.list_(pa.int64())))[0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from parquet_bloomwriter import probe
 from parquet_bloomwriter.errors import ColumnNotFound, FileChanged
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.bound import InSet
@@ -17,10 +18,15 @@ from parquet_bloomwriter.probing import files
 from parquet_bloomwriter.probing.files import Bindings, probe_locations
 from parquet_bloomwriter.source import BufferSource
 from tests.support.asking import known
+from tests.support.delta_tables import make_table
 from tests.verbs.files import people, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from parquet_bloomwriter.probing.footer_cache import CachedFooter
+    from parquet_bloomwriter.source import Source
 
 DATA = written(people(10))
 
@@ -150,3 +156,22 @@ def test_files_are_opened_one_by_one_until_three_were_slow(
     assert len(threads) == 20
     assert threads[:num_alone] == [get_ident()] * num_alone
     assert get_ident() not in threads[num_alone:]
+
+
+def test_a_table_knows_its_columns_without_a_look_at_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_table(tmp_path / "t", num_files=2, rows=10)
+    opened: list[object] = []
+    footer = files.cached_footer
+
+    def watched(source: Source, wanted: Callable[[CachedFooter], Sequence[int]]) -> CachedFooter:
+        opened.append(source.name)
+        return footer(source, wanted)
+
+    monkeypatch.setattr(files, "cached_footer", watched)
+    for where in ("idd = 3", "id = 3 AND list_contains(tags, 'x')", "place.cty = 'a'"):
+        with pytest.raises(ColumnNotFound):
+            probe(str(tmp_path / "t"), where)
+    assert opened == []
+    assert len(probe(str(tmp_path / "t"), "place.city = 'c9'").files) == len(opened) == 2

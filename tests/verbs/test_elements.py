@@ -33,6 +33,8 @@ from parquet_bloomwriter.predicate.expression import Holds, Not
 from parquet_bloomwriter.predicate.to_sql import spell_value
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.predicate.expression import Expression
 
@@ -126,6 +128,24 @@ def test_rows_are_those_that_duckdb_finds(path: str) -> None:
     with duckdb.connect() as engine:
         rows = dataset(path, filters="list_contains(tags, 't3358')")  # noqa: F841  DuckDB finds it
         assert engine.execute("SELECT count(*) FROM rows").fetchall() == [(1,)]
+
+
+def test_a_file_of_the_folder_may_lack_the_list(tmp_path: Path) -> None:
+    lists = [["a"], ["b"], ["b", None], [None], [], None]
+    table = pa.table({"n": range(6), "tags": pa.array(lists, pa.list_(pa.string()))})
+    pq.write_table(table, tmp_path / "1.parquet", row_group_size=4)
+    pq.write_table(pa.table({"n": range(6, 9)}), tmp_path / "2.parquet")
+    conditions = [
+        *("list_contains(tags, 'a')", "NOT list_contains(tags, 'a')", "'a' = ANY (tags)"),
+        *("'a' <> ALL (tags)", "NOT list_contains(tags, 'a') OR n = 7"),
+        *("list_contains(tags, 'a') OR n = 7", "tags IS NULL"),
+    ]
+    files = f"read_parquet('{tmp_path}/*.parquet', union_by_name => true)"
+    with duckdb.connect() as engine:
+        for where in conditions:
+            query = f"SELECT n FROM {files} WHERE {where} ORDER BY n"  # noqa: S608
+            expected = [n for (n,) in engine.execute(query).fetchall()]
+            assert read_by_all(str(tmp_path), where) == expected, where
 
 
 def test_where_engines_differ_spark_has_array_contains_and_duckdb_the_others() -> None:

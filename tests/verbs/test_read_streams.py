@@ -184,3 +184,47 @@ def test_a_dataset_keeps_the_version_that_was_probed(tmp_path: Path) -> None:
     with pytest.raises(FileChanged, match=r"x\.parquet: the file was changed"):
         some.to_table()
     assert duckdb.execute("FROM rows").fetchall() == [(7007,)]
+
+
+def test_rows_of_which_a_condition_is_null_are_not_counted(tmp_path: Path) -> None:
+    """Neither by pyarrow's shortcuts for counts, nor where a file or a folder has only nulls."""
+    rows = {
+        "n": range(8),
+        "a": [1, None, 3, 4, None, 6, 7, 8],
+        "b": [2, 2, None, 4, None, 0, -7, 8],
+        "s": ["x", "yy", None, "zz", "", "xx", None, "q"],
+    }
+    for key, columns in (("1", "nabs"), ("__HIVE_DEFAULT_PARTITION__", "nabs"), ("2", "ns")):
+        (tmp_path / f"k={key}").mkdir()
+        table = pa.table({name: rows[name] for name in columns})
+        pq.write_table(table, tmp_path / f"k={key}" / "x.parquet", row_group_size=3)
+    conditions = [
+        *("a + b = 3", "NOT (a + b = 3)", "a * 2 > b", "NOT (a * 2 > b)", "a = b", "NOT (a <> b)"),
+        *("abs(b) = 7", "NOT (abs(b) = 7)", "length(s) = 2", "NOT (length(s) = 2)", "a = a"),
+        *("NOT (upper(s) = 'XX')", "NOT (s LIKE 'x%')", "a NOT IN (1, NULL)", "NOT (a = NULL)"),
+        *("NOT (a IN (3, NULL) OR b = 4)", "(a + b) IS NULL", "a + b BETWEEN 1 AND 8"),
+        *("k + 1 = 2", "NOT (k + 1 = 2)", "k + a > 2", "NOT (k = 1)", "b + 0 = b", "a + b <> k"),
+        *("coalesce(a, b) > 1", "a % 2 = 1", "a IS DISTINCT FROM b", "k IS NOT DISTINCT FROM a"),
+    ]
+    files = f"read_parquet('{tmp_path}/*/*.parquet', hive_partitioning => true, union_by_name => 1)"
+    with duckdb.connect() as engine:
+        for condition in conditions:
+            query = f"SELECT n FROM {files} WHERE {condition}"  # noqa: S608  the tests' own text
+            expected = sorted(n for (n,) in engine.execute(query).fetchall())
+            found = dataset(tmp_path, filters=condition)
+            count = len(expected)
+            assert sorted(found.to_table()["n"].to_pylist()) == expected, condition
+            counts = {
+                "count_rows": found.count_rows(),
+                "scanner": found.scanner().count_rows(),
+                "of no column": found.scanner(columns=[]).count_rows(),
+                "filtered": found.filter(pc.field("n") >= 0).count_rows(),
+                "without threads": found.scanner(use_threads=False).count_rows(),
+                "head": found.head(1000).num_rows,
+                "take": found.scanner(columns=["n"]).take(list(range(count))).num_rows,
+                "batches": sum(batch.num_rows for batch in found.to_batches()),
+                "reader": found.scanner(columns=["n"]).to_reader().read_all().num_rows,
+            }
+            assert counts == dict.fromkeys(counts, count), condition
+            with pytest.raises(IndexError):
+                found.scanner(columns=["n"]).take([count])

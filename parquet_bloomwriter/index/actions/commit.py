@@ -24,6 +24,7 @@ from parquet_bloomwriter.index.log.entry import GlobalFilter, State
 from parquet_bloomwriter.index.log.transaction import run_transaction
 from parquet_bloomwriter.index.log.version_files import files_of, unreferenced
 from parquet_bloomwriter.index.managed_tables import with_completeness
+from parquet_bloomwriter.index.query.known_columns import with_names
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.text import percent
 
@@ -106,6 +107,10 @@ def build_version(
         left_out = (*request.survey.left_out, *result.left_out)
         if request.config.state is not None:
             options = with_completeness(entry.options, is_complete=not left_out)
+            entry = replace(entry, options=options)
+        else:
+            adds = request.kept is not None
+            options = with_names(entry.options, request.survey.names, adds=adds)
             entry = replace(entry, options=options)
         remove_unreferenced(transaction, entry)
         final = transaction.commit(entry)

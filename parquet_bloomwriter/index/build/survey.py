@@ -93,6 +93,9 @@ class Survey:
     columns: tuple[ColumnSurvey, ...]
     """In the order of the configuration."""
 
+    names: frozenset[str]
+    """Dotted names of all leaf columns in these files."""
+
     @property
     def total_bytes(self) -> int:
         """The whole index, estimated from above."""
@@ -135,6 +138,7 @@ def survey_files(
             _in_all(column, [one.columns[at] for one in whole], config)
             for at, column in enumerate(config.columns)
         ),
+        names=frozenset(leaf.name for one in facts if not one.problem for leaf in one.leaves),
     )
     if strict:
         _check_files(files, facts)

@@ -50,7 +50,11 @@ from parquet_bloomwriter.index.managed_tables import (
     is_delta,
     why_unnamed,
 )
-from parquet_bloomwriter.index.query.known_columns import check_columns, check_names
+from parquet_bloomwriter.index.query.known_columns import (
+    check_columns,
+    check_names,
+    recorded_names,
+)
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots, with_files
 from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store
@@ -59,7 +63,7 @@ from parquet_bloomwriter.predicate import columns_of, parse, to_text
 from parquet_bloomwriter.source.folders import Leftovers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -174,12 +178,38 @@ def look_up_in(  # noqa: PLR0913  as `look_up`
         was_listed=was_listed,
         passed_over=left.groups(),
     )
-    _check_columns(expression, opened, managed, report, partial(_locations, root, found))
+    told = [
+        answer.is_known
+        for folder, answer in all_answers.items()
+        if _names_of(opened[folder]) is not None
+    ]
+    unread = np.logical_not(np.logical_or.reduce(told)) if told else np.ones(len(found), np.bool_)
+    files_of = _Files(root=root, files=found, unread=unread)
+    _check_columns(expression, opened, managed, report, files_of)
     return report
 
 
-def _locations(root: str, files: Iterable[FileId]) -> list[str]:
-    return [location(root, file) for file in files]
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Files:
+    """The files of a table."""
+
+    root: str
+    files: Sequence[FileId]
+    unread: NDArray[np.bool_]
+    """Whether no index knows the columns of a file, shape (files,)."""
+
+    def paths(self) -> list[str]:
+        """Return all paths."""
+        return [location(self.root, file) for file in self.files]
+
+    def unread_paths(self) -> list[str]:
+        """Return the paths of files whose columns no index knows."""
+        return [location(self.root, self.files[at]) for at in np.flatnonzero(self.unread)]
+
+
+def _names_of(opened: Snapshot | Reason) -> list[str] | None:
+    """Return the names of the columns in the files that an index knows, if it tells them."""
+    return recorded_names(opened.entry.options) if isinstance(opened, Snapshot) else None
 
 
 def _check_columns(
@@ -187,7 +217,7 @@ def _check_columns(
     opened: Mapping[str, Snapshot | Reason],
     managed: ManagedTable | None,
     report: LookupReport,
-    list_paths: Callable[[], list[str]] | None = None,
+    files: _Files | None = None,
 ) -> None:
     """Check that the columns of a predicate exist, unless a file of the report says enough.
 
@@ -196,24 +226,28 @@ def _check_columns(
         opened: The indexes of the table.
         managed: The table, if it is of Delta or Iceberg.
         report: What was found.
-        list_paths: Returns all files that were asked about; None: those that the only index knows.
+        files: All files that were asked about; None: those that the only index knows.
 
     Raises:
         ColumnNotFound: If a column is in no index and no file.
     """
     snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
-    indexed = [column.name for one in snapshots for column in one.entry.columns]
+    known = [column.name for one in snapshots for column in one.entry.columns]
+    known += [name for one in snapshots for name in _names_of(one) or ()]
     try:
-        check_names(expression, indexed)
+        check_names(expression, known)
     except ColumnNotFound:
         if managed is not None:
-            check_names(expression, [*indexed, *managed.column_names()])
+            check_names(expression, [*known, *managed.column_names()])
             return
-        if list_paths is None:
+        if files is None:
             (snapshot,) = snapshots
-            list_paths = partial(_locations, snapshot.root, snapshot.files.identities())
-        paths, first = list_paths(), set(report.paths)
-        check_columns(expression, sorted(paths, key=lambda one: one not in first), indexed)
+            ids = list(snapshot.files.identities())
+            unread = np.full(len(ids), _names_of(snapshot) is None)
+            files = _Files(root=snapshot.root, files=ids, unread=unread)
+        first = set(report.paths)
+        unread_paths = sorted(files.unread_paths(), key=lambda one: one not in first)
+        check_columns(expression, files.paths(), unread_paths, known)
 
 
 def _managed(

@@ -6,6 +6,9 @@ import functools
 import io
 import operator
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,6 +21,7 @@ from parquet_bloomwriter import (
     Status,
     advise,
     bloomify,
+    index,
     iter_batches,
     probe,
     read_table,
@@ -77,6 +81,36 @@ def test_a_probe_takes_conditions_of_any_length() -> None:
     data = written()
     for filters in (REFUSED["many OR"], REFUSED["or_"]):
         assert probe(data, filters).files[0].surviving == (0, 1)
+
+
+LOOKUPS = """
+import sys
+from parquet_bloomwriter import InvalidArgument, index
+from tests.failure.hostile.test_bombs import REFUSED
+
+for name, filters in REFUSED.items():
+    try:
+        found = len(index.lookup(sys.argv[1], filters).paths)
+    except InvalidArgument as error:
+        found = "nested too deeply" in str(error)
+    print(name, found, sep="=", flush=True)
+"""
+
+
+def test_lookups_in_an_index_end_no_process(tmp_path: Path) -> None:
+    (tmp_path / "one.parquet").write_bytes(written())
+    index.create(tmp_path, ["id"], name="ids")
+    found = subprocess.run(
+        [sys.executable, "-c", LOOKUPS, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+    answers = dict(line.split("=") for line in found.stdout.splitlines())
+    assert answers.keys() == REFUSED.keys()
+    assert set(answers.values()) <= {"1", "True"}, answers
 
 
 def test_a_reference_to_no_entry_of_a_dictionary_is_refused() -> None:

@@ -86,8 +86,8 @@ columns of INTERVAL get no filters either.
 """,
     "datafusion": """
 DataFusion uses filters. `datafusion.execution.parquet.pruning`, `bloom_filter_on_read` and
-`enable_page_index` switch push-down off. Before version 55, DataFusion looks up INT96 and decimals
-of fixed length with another hash.
+`enable_page_index` switch push-down off. It looks up no timestamps of INT96. Before version 55, it
+looks up decimals of fixed length with another hash.
 """,
     "chdb": """
 chdb uses filters. `input_format_parquet_bloom_filter_push_down`, `..._filter_push_down`,
