@@ -1,11 +1,15 @@
-"""A file system for datasets that outlive their files: it opens the versions that were probed.
+"""A file system for scans of pyarrow: it opens files in the versions that were probed.
 
-A dataset of surviving row groups names them by ordinals, which mean nothing in another version of a
-file. pyarrow opens files whenever a scan begins, so each file of which a dataset reads a part is
-kept open from the start: a scan finds that version even if another file has taken its name. There
-is no such version if a program wrote into the file itself, if the dataset was sent to another
-process, or if more files are read in part than `_MOST_FILES`: then a scan of a changed file fails
-(`FileChanged`), instead of returning other rows.
+pyarrow opens files whenever a scan begins, and looks at the footers that it finds then. Surviving
+row groups are named by ordinals, which mean nothing in another version of a file: such a scan fails
+(`FileChanged`), instead of returning other rows. A file that is read as a whole may have changed;
+but its new metadata are compared with its schema first, because pyarrow would hang, or end the
+process (`metadata.contradictions`).
+
+A dataset outlives its files. So each file of which it reads a part is kept open from the start: a
+scan finds that version even if another file has taken its name. There is no such version if a
+program wrote into the file itself, if the dataset was sent to another process, or if more files are
+read in part than `_MOST_FILES`.
 """
 
 from __future__ import annotations
@@ -20,15 +24,16 @@ import pyarrow.fs as pafs
 
 from parquet_bloomwriter.errors import FileChanged
 from parquet_bloomwriter.scan.snapshots import open_file, without_footer
+from parquet_bloomwriter.scan.survivors import check_comparable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Self
 
     import pyarrow.dataset as ds
 
     from parquet_bloomwriter.scan.snapshots import FileStates
     from parquet_bloomwriter.scan.survivors import Survivors
+    from parquet_bloomwriter.scan.table import TableFiles
 
 _MOST_FILES = 100
 """Files that one dataset keeps open; processes may open 256 to 1,024 files, by default."""
@@ -37,14 +42,26 @@ _MOST_FILES = 100
 class HeldFiles(pafs.FileSystemHandler):  # type: ignore[misc]
     """Files on disk that are read only, in the state that they had."""
 
-    def __init__(self, states: FileStates, *, memory_map: bool) -> None:
+    def __init__(
+        self, states: FileStates, parts: frozenset[str], *, memory_map: bool, has_keys: bool
+    ) -> None:
+        """Open files.
+
+        Args:
+            states: Of all files, before they were probed.
+            parts: Paths of the files of which only one version will do.
+            memory_map: Whether pyarrow maps files into memory.
+            has_keys: Whether pyarrow has keys of encrypted columns.
+        """
         self._states = states
+        self._parts = parts
         self._memory_map = memory_map
+        self._has_keys = has_keys
         self._fds: dict[str, int] = {}
 
-    def hold(self, paths: Iterable[str]) -> Self:
-        """Keep files open that are still in their state, as long as this object is used."""
-        for path in paths:
+    def hold(self) -> Self:
+        """Keep files that are read in part open, if they are still in their state."""
+        for path in filter(self._parts.__contains__, self._states.states):
             if len(self._fds) >= _MOST_FILES:
                 break
             with suppress(OSError):
@@ -56,7 +73,7 @@ class HeldFiles(pafs.FileSystemHandler):  # type: ignore[misc]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave open files behind: their numbers mean nothing in another process."""
-        return _unpickled, (self._states, self._memory_map)
+        return _unpickled, (self._states, self._parts, self._memory_map, self._has_keys)
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same files."""
@@ -69,10 +86,14 @@ class HeldFiles(pafs.FileSystemHandler):  # type: ignore[misc]
 
         Raises:
             FileChanged: If there is no such version any more.
+            MalformedFile, UnsupportedFile: If another version will do, but pyarrow cannot compare
+                its statistics.
         """
         fd = self._fds.get(path)
         opened = open_file(path if fd is None else f"/dev/fd/{fd}", memory_map=self._memory_map)
-        if not self._states.is_content_of(path, opened.source.fd):
+        if self._states.is_of(path, opened.source.fd):
+            return opened.file
+        if path in self._parts and not self._states.is_content_of(path, opened.source.fd):
             error = FileChanged(
                 "the file was changed after the dataset was made",
                 path=path,
@@ -80,6 +101,7 @@ class HeldFiles(pafs.FileSystemHandler):  # type: ignore[misc]
             )
             error.outcome = ""
             raise error
+        check_comparable(opened.source, has_keys=self._has_keys)
         return opened.file
 
     open_input_stream = open_input_file
@@ -109,19 +131,38 @@ class HeldFiles(pafs.FileSystemHandler):  # type: ignore[misc]
     delete_file = move = copy_file = open_output_stream = open_append_stream = _refuse
 
 
-def held_fragments(survivors: Survivors, *, memory_map: bool) -> tuple[ds.ParquetFileFragment, ...]:
-    """Return the fragments to scan; those of which only one version will do open this version."""
-    states = survivors.states
-    if not states.states:
+def held_fragments(
+    table: TableFiles, survivors: Survivors, *, keeps_open: bool
+) -> tuple[ds.ParquetFileFragment, ...]:
+    """Return the fragments for pyarrow to scan; it opens those on disk by `HeldFiles`.
+
+    Args:
+        table: The table.
+        survivors: What to scan of it.
+        keeps_open: Whether files are kept open, for a scan that may come much later.
+    """
+    states = survivors.probed.states
+    if not states:
         return survivors.fragments
-    files = pafs.PyFileSystem(HeldFiles(states, memory_map=memory_map).hold(states.states))
+    held = HeldFiles(
+        survivors.probed,
+        frozenset(survivors.states.states),
+        memory_map=bool(table.options.get("memory_map")),
+        has_keys=table.has_keys,
+    )
+    files = pafs.PyFileSystem(held.hold() if keeps_open else held)
     return tuple(
         without_footer(fragment, piece.row_groups, filesystem=files)
-        if fragment.path in states.states
+        if fragment.path in states
         else fragment
         for fragment, piece in zip(survivors.fragments, survivors.pieces, strict=True)
     )
 
 
-def _unpickled(states: FileStates, memory_map: bool) -> HeldFiles:  # noqa: FBT001  as pickled
-    return HeldFiles(states, memory_map=memory_map)
+def _unpickled(
+    states: FileStates,
+    parts: frozenset[str],
+    memory_map: bool,  # noqa: FBT001  as pickled
+    has_keys: bool,  # noqa: FBT001  as pickled
+) -> HeldFiles:
+    return HeldFiles(states, parts, memory_map=memory_map, has_keys=has_keys)
