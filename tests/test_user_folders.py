@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from parquet_bloomwriter.stores.object_cache import default_cache
 from parquet_bloomwriter.stores.s3.journal import Entry, journal_folder
+from parquet_bloomwriter.tables.records import Records
+from parquet_bloomwriter.tables.table import DataFile
 from parquet_bloomwriter.user_folders import cache_folder, state_folder
 
 if TYPE_CHECKING:
@@ -76,3 +78,22 @@ def test_no_other_user_can_enter_the_folders_that_are_made(
                 folder = folder.parent
     finally:
         os.umask(before)
+
+
+def test_records_of_tables_are_not_taken_from_other_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    before = os.umask(0)
+    try:
+        records = Records("a table")
+        records.note_new("a.parquet", 4, ["id"])
+        records.save({"a.parquet"})
+    finally:
+        os.umask(before)
+    file = DataFile(key=0, path="a.parquet", size=4, partition=(), age_rank=0)
+    assert Records("a table").finished(file) == {"id"}
+    folder = tmp_path / "parquet-bloomwriter" / "tables"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o770)
+    assert not Records("a table").finished(file)

@@ -1,15 +1,19 @@
-"""File systems for datasets that outlive their files: they open the versions that were probed.
+"""A file system for scans of pyarrow: it opens files in the versions that were probed.
 
-A dataset of surviving row groups names them by ordinals, which mean nothing in another version of a
-file. pyarrow opens files whenever a scan begins, so each file of which a dataset reads a part is
-kept open from the start: a scan finds that version even if another file has taken its name. There
-is no such version if a program wrote into the file itself, if the dataset was sent to another
-process, or if more files are read in part than `_MOST_FILES`: then a scan of a changed file fails
-(`FileChanged`), instead of returning other rows.
+pyarrow opens files whenever a scan begins, and looks at the footers that it finds then. Surviving
+row groups are named by ordinals, which mean nothing in another version of a file: such a scan fails
+(`FileChanged`), instead of returning other rows. A file that is read as a whole may have changed;
+but its new metadata are compared with its schema first, because pyarrow would hang, or end the
+process (`metadata.contradictions`).
 
-A store gives its newest version only. So a scan compares, whenever it opens a file, what the store
-says of it with what it said when the file was probed, and fails if that differs (`FileChanged`).
-Where a store says nothing that tells versions, no row group is left out.
+A dataset outlives its files. So each file of which it reads a part is kept open from the start: a
+scan finds that version even if another file has taken its name. There is no such version if a
+program wrote into the file itself, if the dataset was sent to another process, or if more files are
+read in part than `_MOST_FILES`.
+
+A store gives its newest version only. So a scan of a dataset compares, whenever it opens a file,
+what the store says of it with what it said when the file was probed, and fails if that differs
+(`FileChanged`). Where a store says nothing that tells versions, no row group is left out.
 """
 
 from __future__ import annotations
@@ -28,9 +32,9 @@ from parquet_bloomwriter.scan.snapshots import (
     open_file,
     without_footer,
 )
+from parquet_bloomwriter.scan.survivors import check_comparable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Self
 
     import pyarrow.dataset as ds
@@ -112,14 +116,26 @@ class CheckedObjects(_ReadOnlyFiles):
 class HeldFiles(_ReadOnlyFiles):
     """Files on disk that are read only, in the state that they had."""
 
-    def __init__(self, states: FileStates, *, memory_map: bool) -> None:
+    def __init__(
+        self, states: FileStates, parts: frozenset[str], *, memory_map: bool, has_keys: bool
+    ) -> None:
+        """Open files.
+
+        Args:
+            states: Of all files, before they were probed.
+            parts: Paths of the files of which only one version will do.
+            memory_map: Whether pyarrow maps files into memory.
+            has_keys: Whether pyarrow has keys of encrypted columns.
+        """
         super().__init__(pafs.LocalFileSystem(), states)
+        self._parts = parts
         self._memory_map = memory_map
+        self._has_keys = has_keys
         self._fds: dict[str, int] = {}
 
-    def hold(self, paths: Iterable[str]) -> Self:
-        """Keep files open that are still in their state, as long as this object is used."""
-        for path in paths:
+    def hold(self) -> Self:
+        """Keep files that are read in part open, if they are still in their state."""
+        for path in filter(self._parts.__contains__, self._states.states):
             if len(self._fds) >= _MOST_FILES:
                 break
             with suppress(OSError):
@@ -131,36 +147,54 @@ class HeldFiles(_ReadOnlyFiles):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave open files behind: their numbers mean nothing in another process."""
-        return _unpickled, (self._states, self._memory_map)
+        return _unpickled, (self._states, self._parts, self._memory_map, self._has_keys)
 
     def open_input_file(self, path: str) -> pa.NativeFile:
         """Open the version of a file that was probed.
 
         Raises:
             FileChanged: If there is no such version any more.
+            MalformedFile, UnsupportedFile: If another version will do, but pyarrow cannot compare
+                its statistics.
         """
         fd = self._fds.get(path)
         opened = open_file(path if fd is None else f"/dev/fd/{fd}", memory_map=self._memory_map)
-        if not self._states.is_content_of(path, opened.source.fd):
+        if self._states.is_of(path, opened.source.fd):
+            return opened.file
+        if path in self._parts and not self._states.is_content_of(path, opened.source.fd):
             raise _changed(path)
+        check_comparable(opened.source, has_keys=self._has_keys)
         return opened.file
 
 
 def held_fragments(
-    table: TableFiles, survivors: Survivors, *, memory_map: bool
+    table: TableFiles, survivors: Survivors, *, keeps_open: bool
 ) -> tuple[ds.ParquetFileFragment, ...]:
-    """Return the fragments to scan; those of which only one version will do open this version."""
-    states = survivors.states
-    on_disk = pafs.PyFileSystem(HeldFiles(states, memory_map=memory_map).hold(states.states))
+    """Return the fragments for pyarrow to scan.
+
+    Args:
+        table: The table.
+        survivors: What to scan of it.
+        keeps_open: Whether files are kept open, and objects compared with those that were probed,
+            for a scan that may come much later.
+    """
+    local, states = survivors.probed, survivors.states
+    held = HeldFiles(
+        local,
+        frozenset(states.states),
+        memory_map=bool(table.options.get("memory_map")),
+        has_keys=table.has_keys,
+    )
+    on_disk = pafs.PyFileSystem(held.hold() if keeps_open else held)
     on_store = states.store and pafs.PyFileSystem(CheckedObjects(states.store, states))
 
     def one(fragment: ds.ParquetFileFragment, piece: Piece) -> ds.ParquetFileFragment:
-        if fragment.path in states.states:
+        if fragment.path in local.states:
             return without_footer(fragment, piece.row_groups, filesystem=on_disk)
+        if not keeps_open or table.is_open or is_local(fragment):
+            return fragment
         if states.objects.get(fragment.path) is not None:
             return without_footer(fragment, piece.row_groups, filesystem=on_store)
-        if table.is_open or is_local(fragment):
-            return fragment
         return without_footer(piece.fragment, None)
 
     return tuple(map(one, survivors.fragments, survivors.pieces))
@@ -170,5 +204,10 @@ def _changed(path: str) -> FileChanged:
     return file_changed(path, "after the dataset was made", "Make the dataset anew.")
 
 
-def _unpickled(states: FileStates, memory_map: bool) -> HeldFiles:  # noqa: FBT001  as pickled
-    return HeldFiles(states, memory_map=memory_map)
+def _unpickled(
+    states: FileStates,
+    parts: frozenset[str],
+    memory_map: bool,  # noqa: FBT001  as pickled
+    has_keys: bool,  # noqa: FBT001  as pickled
+) -> HeldFiles:
+    return HeldFiles(states, parts, memory_map=memory_map, has_keys=has_keys)

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import takewhile
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument, UnsupportedFile
@@ -65,8 +67,10 @@ def stream(
     with _names_as_text():
         schema = _needed(table.schema, columns, survivors.condition)
         _ = schema.names
+    has_ended = Event()
+    rows = conformed_batches(table, survivors, schema, batch_size=batch_size)
     scanner = ds.Scanner.from_batches(
-        conformed_batches(table, survivors, schema, batch_size=batch_size),
+        takewhile(lambda _: not has_ended.is_set(), rows),
         schema=schema,
         columns=columns,
         filter=survivors.condition,
@@ -74,7 +78,13 @@ def stream(
         batch_readahead=_READAHEAD,
         use_threads=False,
     )
-    yield from (batch for batch in scanner.to_batches() if batch.num_rows)
+    batches = scanner.to_batches()
+    try:
+        for batch in batches:
+            if batch.num_rows:
+                yield batch
+    finally:  # pyarrow asks for all the rest when `batches` is given up
+        has_ended.set()
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import (
     BloomwriterError,
+    FileProblem,
     InvalidArgument,
     MalformedFile,
     UnsupportedFile,
@@ -35,6 +36,7 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
 )
 from parquet_bloomwriter.probing.files import Given, probe_locations
+from parquet_bloomwriter.probing.footer_cache import cached_footer
 from parquet_bloomwriter.probing.report import FileProbe
 from parquet_bloomwriter.scan.safe_pushdown import (
     TableBindings,
@@ -53,12 +55,12 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
-    from parquet_bloomwriter.errors import FileProblem
     from parquet_bloomwriter.metadata.contradictions import Contradiction
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.files import Openable
     from parquet_bloomwriter.scan.table import TableFiles
+    from parquet_bloomwriter.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,9 @@ class Survivors:
 
     states: FileStates
     """Of the files of which a piece is true of one version only, as they were when probed."""
+
+    probed: FileStates
+    """Of all files, before they were probed; of none where nothing is selected."""
 
     compares_statistics: bool = True
     """Whether pyarrow may compare the statistics of the columns in the condition."""
@@ -135,13 +140,15 @@ def find_survivors(
     """
     if filters is None:
         every = tuple(map(_whole, table.fragments))
-        return Survivors(pieces=every, condition=None, states=FileStates(states={}))
+        none = FileStates(states={})
+        return Survivors(pieces=every, condition=None, states=none, probed=none)
     import pyarrow.compute as pc
 
     tree = parse(filters)
     condition = to_arrow(tree if isinstance(filters, str) else filters, table.schema)
     if condition.equals(pc.scalar(value=False)):
-        return Survivors(pieces=(), condition=condition, states=FileStates(states={}))
+        none = FileStates(states={})
+        return Survivors(pieces=(), condition=condition, states=none, probed=none)
     fragments = _in_partitions(table, condition)
     return _probe(
         table,
@@ -213,6 +220,7 @@ def _probe(  # noqa: PLR0913  what both callers know
             [piece.fragment for piece in pieces if piece.is_of_version],
             {} if table.is_open else versions,
         ),
+        probed=states.of_these([piece.fragment for piece in pieces], {}),
         compares_statistics=compares,
     )
 
@@ -247,8 +255,30 @@ def _may_compare_statistics(
             if is_asked and streams and found.consequence is Consequence.SKIP_STATISTICS:
                 answer = False
             elif is_asked or (found.consequence is Consequence.REFUSE and not streams):
-                raise _refused(one, found, name)
+                raise _refused(one.path, found, name)
     return answer
+
+
+def check_comparable(source: Source, *, has_keys: bool) -> None:
+    """Check that pyarrow can compare all statistics of a file, or raises an error by itself.
+
+    Args:
+        source: The open file.
+        has_keys: Whether pyarrow has keys of encrypted columns.
+
+    Raises:
+        MalformedFile, UnsupportedFile: As `find_survivors`, if the caller does not stream.
+    """
+    try:
+        known = cached_footer(source, lambda _: ())
+    except MalformedFile as error:
+        error.outcome = ""
+        raise
+    except (FileProblem, OSError):
+        return
+    for ordinal, found in known.contradictions().items():
+        if found.consequence is not Consequence.NEED_KEYS or not has_keys:
+            raise _refused(source.name, found, known.leaves[ordinal].name)
 
 
 def _is_asked(name: str, condition: pc.Expression) -> bool:
@@ -266,11 +296,11 @@ _REMEDIES = {
 }
 
 
-def _refused(probe: FileProbe, found: Contradiction, name: str) -> FileProblem:
+def _refused(path: str | None, found: Contradiction, name: str) -> FileProblem:
     kind = MalformedFile if found.consequence is Consequence.REFUSE else UnsupportedFile
     error = kind(
         found.problem,
-        path=probe.path,
+        path=path,
         row_group=found.row_group,
         column=name,
         remedy=_REMEDIES[found.consequence],

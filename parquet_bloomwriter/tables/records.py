@@ -8,7 +8,8 @@ keep their names when the table's are renamed.
     on this machine   $XDG_CACHE_HOME/parquet-bloomwriter/tables/NAME.json, by default ~/.cache
 
 NAME is made of the table's id and place. The file may be removed at any time; then footers are read
-again.
+again. If another user could write into its folder, it is neither believed nor written: a forged
+record would keep filters from being added.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.durable import make_folders, write_file
-from parquet_bloomwriter.user_folders import cache_folder
+from parquet_bloomwriter.durable import write_file
+from parquet_bloomwriter.user_folders import cache_folder, is_own, make_private
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -37,8 +38,8 @@ class Records:
     def __init__(self, table_id: str) -> None:
         """Read what is recorded on this machine; what is broken counts as nothing."""
         name = hashlib.sha256(table_id.encode()).hexdigest()[:32]
-        folder = cache_folder()
-        self._file = None if folder is None else folder / "tables" / f"{name}.json"
+        folder = _folder()
+        self._file = None if folder is None else folder / f"{name}.json"
         self._found = {} if self._file is None else _read(self._file)
         self._is_new = False
 
@@ -71,9 +72,21 @@ class Records:
             "groups": [[sorted(columns), files] for columns, files in groups.items()],
         }
         with contextlib.suppress(OSError):
-            make_folders(os.fspath(self._file.parent))
             write_file(os.fspath(self._file), json.dumps(document).encode())
             self._is_new = False
+
+
+def _folder() -> Path | None:
+    """Return the folder of all tables; None if there is none that only this user can write to."""
+    above = cache_folder()
+    if above is None:
+        return None
+    folder = above / "tables"
+    try:
+        make_private(folder)
+        return folder if is_own(folder.stat()) else None
+    except OSError:
+        return None
 
 
 def _read(file: Path) -> dict[str, tuple[int, frozenset[str]]]:

@@ -141,8 +141,9 @@ def datafusion() -> tuple[str, Count]:
     }
 
     def count(question: Question) -> Any:  # noqa: ANN401
-        first, *others = quoted_names(question, '"')
-        column = f't."{first}"' + "".join(f"['{name}']" for name in others)
+        first = quoted_names(question, '"')[0]
+        others = question["column"][1:]
+        column = f't."{first}"' + "".join(f"[{text_literal(name)}]" for name in others)
         condition = sql_condition(question, column, literals, "unnest")
         schema = None
         if question["schema_of"]:
@@ -168,6 +169,9 @@ def clickhouse() -> tuple[str, Count]:
     def escaped(text: str) -> str:
         return text.replace("\\", "\\\\").replace("'", "\\'")
 
+    def quoted(name: str, quote: str) -> str:
+        return quote + name.replace("\\", "\\\\").replace(quote, 2 * quote) + quote
+
     def fixed(value: bytes, width: int) -> str:
         return f"toFixedString(unhex('{value.hex()}'), {width})"
 
@@ -191,11 +195,11 @@ def clickhouse() -> tuple[str, Count]:
         if path not in structures:
             lines = run(f"DESCRIBE file('{escaped(path)}', Parquet)").splitlines()
             fields = [line.split("\t")[:2] for line in lines]
-            structures[path] = ", ".join(f"`{name}` {kind}" for name, kind in fields)
+            structures[path] = ", ".join(f"{quoted(name, '`')} {kind}" for name, kind in fields)
         return structures[path]
 
     def query_of(question: Question) -> str:
-        column = ".".join(f'"{name}"' for name in quoted_names(question, '"'))
+        column = ".".join(quoted(name, '"') for name in question["column"])
         condition = sql_condition(question, column, literals, "arrayJoin")
         source = f"'{escaped(question['path'])}', Parquet"
         if question["schema_of"]:

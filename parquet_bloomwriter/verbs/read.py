@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.column_names import check_is_one_name
-from parquet_bloomwriter.errors import InvalidArgument, redacting
+from parquet_bloomwriter.errors import FileProblem, InvalidArgument, redacting
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate.dnf import repeatable
 from parquet_bloomwriter.predicate.expression import Constant
@@ -100,6 +100,8 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     """
     import pyarrow as pa
 
+    from parquet_bloomwriter.scan.held_files import held_fragments
+
     filters = repeatable(filters)
     hash_kind = HashKind(dialect, murmur3_seed)
     logical = _rows_of_table(
@@ -126,7 +128,7 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         projection = _with_index(projection, table.schema)
 
     def scan(survivors: Survivors) -> pa.Table:
-        rows = table.dataset_of(survivors.fragments)
+        rows = table.dataset_of(held_fragments(table, survivors, keeps_open=False))
         found = _scanned(rows, projection, survivors, use_threads=use_threads)
         if found is not None:
             return found
@@ -137,8 +139,8 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     try:
         found = scan(survivors)
-    except (OSError, pa.ArrowException):
-        if survivors.states.are_current():
+    except (OSError, FileProblem, pa.ArrowException):
+        if survivors.probed.are_current():
             raise
     else:
         if survivors.states.are_current():
@@ -271,6 +273,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         UnsupportedFile: If pyarrow cannot compare the statistics of a column of the filters; if the
             column is encrypted, and no keys are given.
         FileChanged: When the dataset is scanned, if the version of a file is gone.
+        MalformedFile, UnsupportedFile: When it is scanned, if a new version of a file is such.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
     from parquet_bloomwriter.scan.held_files import held_fragments
@@ -289,8 +292,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         refuse_arguments(logical, refused)
         table = fragments_of(logical, Constant(value=True) if filters is None else filters)
     survivors = find_survivors(table, filters, hash_kind=hash_kind, streams=False)
-    memory_map = bool(table.options.get("memory_map"))
-    pruned = table.dataset_of(held_fragments(table, survivors, memory_map=memory_map))
+    pruned = table.dataset_of(held_fragments(table, survivors, keeps_open=True))
     if survivors.condition is None or not filter_rows:
         return pruned
     unknown = extension_column(table.schema, survivors.condition)
@@ -310,17 +312,22 @@ def _scanned(
     *,
     use_threads: bool,
 ) -> pa.Table | None:
-    """Return the rows asked for; None if pyarrow must not compare statistics, or cannot."""
+    """Return the rows asked for; None if pyarrow must not compare statistics, or cannot.
+
+    They are taken batch by batch, because `to_table` does not notice Ctrl-C before its end.
+    """
     import pyarrow as pa
 
     if not survivors.compares_statistics:
         return None
     try:
-        return rows.to_table(projection, filter=survivors.condition, use_threads=use_threads)
+        scanner = rows.scanner(projection, filter=survivors.condition, use_threads=use_threads)
+        batches = [batch for batch in scanner.to_batches() if batch.num_rows]
     except pa.ArrowNotImplementedError:
         if survivors.condition is None:
             raise
         return None
+    return pa.Table.from_batches(batches, scanner.projected_schema)
 
 
 def _rows_of_table(  # noqa: PLR0913  what the verbs have in common

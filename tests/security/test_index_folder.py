@@ -285,6 +285,31 @@ def test_an_index_beside_one_table_says_nothing_about_another(table: Path, tmp_p
         assert [name for name, _ in matching_indexes(roots, [home])] == ["names", "root"]
 
 
+def test_an_index_above_one_table_says_nothing_about_its_neighbours(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above both, as in /tmp, only the owner of one of two tables could make it."""
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    for folder in (theirs, ours):
+        shutil.copytree(table, folder, copy_function=shutil.copy2)
+        shutil.rmtree(folder / "_bloom_index")
+    shutil.rmtree(table)
+    index.create(tmp_path, ["id"], name=NAME)
+    tmp_path.chmod(0o1777)
+    stranger = 4_711
+    strangers = {str(tmp_path / "_bloom_index"), str(theirs)}
+    monkeypatch.setattr(layout, "_owner", lambda path: stranger if path in strangers else 0)
+
+    def found(*roots: Path) -> list[str]:
+        return [name for name, _ in matching_indexes([*map(str, roots)], [])]
+
+    assert found(theirs) == found(theirs / "0.parquet", theirs / "1.parquet") == [NAME]
+    assert found(ours) == found(theirs, ours) == found(ours / "0.parquet", theirs) == []
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
+    shutil.copytree(ours, elsewhere)
+    assert found(elsewhere, theirs) == [NAME]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
 def test_a_home_with_more_writers_than_its_table_is_named_once(
     table: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -185,6 +185,18 @@ def test_present_values_of_every_column_are_asked_for(many: Path) -> None:
     assert (check.use, check.num_compared) == (Use.USED, 2)
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion", "clickhouse"])
+def test_names_of_columns_are_names_in_the_sql_of_an_engine(tmp_path: Path, engine: str) -> None:
+    ids = list(range(0, 7000, 7))
+    names = ["id\\", "id`", "id'", 'id"', 'id\\" = 0 OR 1 IN (SELECT throwIf(1)) -- ']
+    field = pa.StructArray.from_arrays([pa.array(ids)], names=["zip'] = 0 OR t['zip"])
+    path = tmp_path / "odd.parquet"
+    pq.write_table(pa.table({**dict.fromkeys(names, ids), "place": field}), path)
+    bloomify(path, [f"#{i}" for i in range(len(names) + 1)])
+    (check,) = check_engine(path, engine).checks
+    assert (check.use, check.num_compared) == (Use.USED, 2 * (len(names) + 1)), check.reason
+
+
 def test_an_engine_that_loses_rows(many: Path, old_duckdb: Path) -> None:
     report = check_engine(many, "duckdb", python=old_duckdb)
     (check,) = report.checks

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
+import signal
+import threading
 from typing import TYPE_CHECKING, Any
 
 import datafusion
@@ -16,7 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import ColumnNotFound, FileChanged, InvalidArgument
-from parquet_bloomwriter.verbs.read import dataset, iter_batches
+from parquet_bloomwriter.scan import snapshots, stream
+from parquet_bloomwriter.scan.held_files import HeldFiles
+from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
 from tests.support.cells import ABSENT, CELLS, IDS, ROWS, WatchedFile, bloomed
 
 if TYPE_CHECKING:
@@ -228,3 +233,50 @@ def test_rows_of_which_a_condition_is_null_are_not_counted(tmp_path: Path) -> No
             assert counts == dict.fromkeys(counts, count), condition
             with pytest.raises(IndexError):
                 found.scanner(columns=["n"]).take([count])
+
+
+NUM_FILES = 200
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder of many files."""
+    for place in range(NUM_FILES):
+        pq.write_table(pa.table({"id": range(10)}), tmp_path / f"{place:03}.parquet")
+    return tmp_path
+
+
+def test_who_stops_after_a_batch_does_not_read_the_rest(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def open_file(path: str, *, memory_map: bool) -> snapshots.OpenFile:
+        opened.append(path)
+        return snapshots.open_file(path, memory_map=memory_map)
+
+    monkeypatch.setattr(stream, "open_file", open_file)
+    rows = iter_batches(folder, filters="id < 5")
+    assert next(rows).num_rows == 5
+    del rows
+    assert 0 < len(opened) < 20
+
+
+def test_ctrl_c_ends_the_scan_of_a_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    sent = threading.Event()
+
+    def open_input_file(files: HeldFiles, path: str) -> pa.NativeFile:
+        opened.append(path)
+        is_main = threading.current_thread() is threading.main_thread()
+        if not is_main and not sent.is_set():
+            sent.set()
+            os.kill(os.getpid(), signal.SIGINT)
+        return found(files, path)
+
+    found = HeldFiles.open_input_file
+    monkeypatch.setattr(HeldFiles, "open_input_file", open_input_file)
+    with pytest.raises(KeyboardInterrupt):
+        read_table(folder, filters="id < 5")
+    assert sent.is_set()
+    assert len(opened) < NUM_FILES

@@ -18,7 +18,7 @@ from parquet_bloomwriter.index.layout import (
     check_name,
     find_homes,
     index_folders,
-    is_in,
+    is_among,
     table_root,
 )
 from parquet_bloomwriter.index.query.lookup import is_about
@@ -147,29 +147,29 @@ def matching_indexes(
 ) -> Iterator[tuple[str, Snapshot | Reason]]:
     """Yield the indexes, by name, of tables that contain a root or lie in a root.
 
-    A query may read folders of several users. So an index that was found in one folder, and not
-    given by the caller, must not name files of another one.
+    A query may read folders of several users. So an index that was found for one root, and not
+    given by the caller, must not name files of a root for which it would not have been found.
 
     Args:
         roots: Absolute paths of folders and files.
         homes: Folders of indexes that do not lie beside their tables.
     """
     given = dict.fromkeys(homes)
-    beside = dict.fromkeys(home for root in roots for home in find_homes(root))
+    found = {root: dict.fromkeys(find_homes(root)) for root in roots}
+    beside = {home: None for homes_of_root in found.values() for home in homes_of_root}
     folders = (folder for home in beside | given for folder in index_folders(home))
     for folder, snapshot in open_snapshots(folders, roots):
         home = os.path.dirname(folder)
-        if is_about(folder, snapshot, roots) and (
-            home in given or _stays_in(os.path.dirname(home), snapshot, roots)
-        ):
+        others = [] if home in given else [root for root in roots if home not in found[root]]
+        if is_about(folder, snapshot, roots) and not _may_name(snapshot, others):
             yield os.path.basename(folder), snapshot
 
 
-def _stays_in(folder: str, snapshot: Snapshot | Reason, roots: Iterable[str]) -> bool:
-    """Return whether an index names only such files of a query as lie in a folder."""
-    if isinstance(snapshot, Reason) or all(is_in(root, folder) for root in roots):
-        return True
-    return is_in(snapshot.root, folder) and not are_absolute(snapshot).any()
+def _may_name(snapshot: Snapshot | Reason, roots: Sequence[str]) -> bool:
+    """Return whether an index may name files of some roots."""
+    if isinstance(snapshot, Reason) or not roots:
+        return False
+    return is_among(snapshot.root, roots) or bool(are_absolute(snapshot).any())
 
 
 def are_absolute(snapshot: Snapshot) -> NDArray[np.bool_]:

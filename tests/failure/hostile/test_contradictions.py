@@ -78,6 +78,64 @@ def test_a_file_that_was_replaced_before_it_is_streamed_is_checked(tmp_path: Pat
     assert "does not match" in done.stdout
 
 
+REPLACING = """
+import os, shutil, sys
+from parquet_bloomwriter import MalformedFile, dataset, read_table
+from parquet_bloomwriter.verbs import read
+folder, sound, damaged = sys.argv[1:]
+path = folder + "/b.parquet"
+
+def replace(new):
+    shutil.copy(new, path + ".new")
+    os.replace(path + ".new", path)
+
+def overwrite(new):
+    found = os.stat(path)
+    shutil.copyfile(new, path)
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+def scan_dataset(change):
+    rows = dataset(folder, filters=[("b", "=", 1)])
+    change()
+    return rows.to_table()
+
+def scan_table(change):
+    def find(*args, **options):
+        survivors = original(*args, **options)
+        change()
+        return survivors
+
+    original, read.find_survivors = read.find_survivors, find
+    try:
+        return read_table(folder, filters=[("b", "=", 1)])
+    finally:
+        read.find_survivors = original
+
+for scan in scan_dataset, scan_table:
+    for change in replace, overwrite:
+        replace(sound)
+        assert scan(lambda: change(sound)).num_rows == 2
+        try:
+            scan(lambda: change(damaged))
+        except MalformedFile as error:
+            print(error.path == path, error)
+"""
+
+
+def test_a_file_that_was_replaced_before_pyarrow_opens_it_is_checked(tmp_path: Path) -> None:
+    """In a process of its own, which pyarrow would end."""
+    folder, sound, damaged = (tmp_path / name for name in ("table", "sound", "damaged"))
+    data = written(pa.table({"a": [1, 2], "b": [1, 2]}))
+    folder.mkdir()
+    for place in (folder / "a.parquet", folder / "b.parquet", sound):
+        place.write_bytes(data)
+    damaged.write_bytes(with_footer(data, with_field(footer_of(data).data, TYPE, zigzag(1))))
+    command = [sys.executable, "-c", REPLACING, *map(str, (folder, sound, damaged))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("True") == done.stdout.count("another physical type") == 4
+
+
 def test_a_filter_on_an_encrypted_column_needs_its_keys() -> None:
     data = encrypted()
     for read in (
