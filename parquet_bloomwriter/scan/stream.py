@@ -196,6 +196,7 @@ def conformed_batches(
             if is_local(left):  # footer and data are of one version
                 opened = open_file(left.path, memory_map=bool(table.options.get("memory_map")))
                 file = stack.enter_context(opened.file)
+                stack.enter_context(_naming(left.path))
                 is_known = survivors.states.is_of(left.path, opened.source.fd)
                 left = left.format.make_fragment(file)
                 if is_known and piece.row_groups is not None:
@@ -204,6 +205,20 @@ def conformed_batches(
                 file = stack.enter_context(left.filesystem.open_input_file(left.path))
             for batch in _batches_of(table, left, file, schema.names, batch_size):
                 yield _conformed(batch, schema, keys, table.partitions)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Let errors of pyarrow name the file: it calls one that is open "<Buffer>"."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        text = str(error)
+        if "<Buffer>" not in text:
+            raise
+        raise type(error)(text.replace("<Buffer>", path)) from None
 
 
 def _batches_of(
