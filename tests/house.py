@@ -103,7 +103,7 @@ def _imports(path: Path, package: Path) -> Iterator[Path]:
         else:
             continue
         known = [_file(package.parent, name) for name in names if name.startswith(package.name)]
-        yield from [one for one in known if one is not None][-1:] if len(names) > 1 else known[:1]
+        yield from [one for one in known if one is not None][-1:]
 
 
 def _file(root: Path, name: str) -> Path | None:
@@ -147,7 +147,7 @@ def way(work: Callable[[], object]) -> tuple[int, int]:
         work()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]  as the documentation has it
+        threading.setprofile(None)  # type: ignore[arg-type]
     own = [one for one in seen if one.co_filename.startswith(str(LIBRARY))]
     own = [one for one in own if not one.co_name.startswith("<")]
     return len({one.co_filename for one in own}), len(own)
@@ -196,8 +196,8 @@ def figures() -> Iterator[tuple[str, object]]:
     yield "circles", len(found)
     for (text,) in found:
         yield f"  {text}", ""
-    with tempfile.TemporaryDirectory(prefix="house-") as folder:
-        for name, (files, functions) in ways(Path(folder)):
+    with tempfile.TemporaryDirectory(prefix="house-") as scratch:
+        for name, (files, functions) in ways(Path(scratch)):
             yield f"on the way of {name}", f"{files} modules, {functions} functions"
 
 

@@ -25,7 +25,7 @@ from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument, Proposal,
 from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.storage.base import LOG as LOG  # noqa: PLC0414  also of this module
 from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
-from parquet_bloomwriter.source.filesystems import SCHEMES
+from parquet_bloomwriter.source.filesystems import SCHEMES, store_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -72,6 +72,11 @@ def local_path(given: str | os.PathLike[str]) -> str:
     if not _URL.match(text):
         return os.path.abspath(text)
     url = urlsplit(text)
+    if store_kind(text) == "azure":
+        raise InvalidArgument(
+            f'"{text}" is a spelling of Azure that indexes do not know',
+            remedy="Name it as abfss://container@account.dfs.core.windows.net/path.",
+        )
     if url.scheme.lower() != "file" or url.netloc not in _HERE:
         raise InvalidArgument(
             f'"{text}" is not a local path, and indexes are kept on disks, S3, GCS, Azure or HDFS',

@@ -211,6 +211,7 @@ def conformed_batches(
             if is_local(left):  # footer and data are of one version
                 opened = open_file(path, memory_map=bool(table.options.get("memory_map")))
                 file = stack.enter_context(opened.file)
+                stack.enter_context(_naming(path))
                 is_known = states.is_of(path, opened.source.fd)
                 left = left.format.make_fragment(file)
                 if is_known and piece.row_groups is not None:
@@ -225,6 +226,20 @@ def conformed_batches(
                 yield _conformed(batch, schema, keys, table.partitions)
             if is_checked and not states.may_be_current(path):
                 raise file_changed(path, "while it was read", "Read it again.")
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Let errors of pyarrow name the file: it calls one that is open "<Buffer>"."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        text = str(error)
+        if "<Buffer>" not in text:
+            raise
+        raise type(error)(text.replace("<Buffer>", path)) from None
 
 
 def _batches_of(

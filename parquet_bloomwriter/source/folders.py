@@ -26,7 +26,7 @@ put beside their data.
 Source: Spark, HadoopFSUtils.shouldFilterOutPathName and PartitioningAwareFileIndex.isDataPath.
 """
 
-# ruff: noqa: PTH110, PTH116, PTH123  paths stay spelled as they were given
+# ruff: noqa: PTH116, PTH123  paths stay spelled as they were given
 from __future__ import annotations
 
 import errno
@@ -65,7 +65,7 @@ _COMPANION = re.compile(
 )
 """Names that writers put beside their data; EMR marks folders on S3 by the last one."""
 
-NOWHERE = (errno.ENOENT, errno.ELOOP)
+NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 """Errors of a symbolic link that leads nowhere, or in a circle."""
 
 _MOST_VISITS = 1000
@@ -158,7 +158,8 @@ def is_hidden(name: str) -> bool:
 
 def _is_hidden_to_spark(name: str) -> bool:
     underscored = name.startswith("_") and "=" not in name
-    return underscored or name.startswith(".") or name.endswith(_BEING_COPIED)
+    being_copied = name.endswith(_BEING_COPIED) and not name.startswith(_SUMMARIES)
+    return underscored or name.startswith(".") or being_copied
 
 
 def is_hidden_folder(name: str) -> bool:
@@ -265,8 +266,14 @@ class _LinkGuard:
 
 
 def is_dead(found: Found) -> bool:
-    """Return whether a file is a symbolic link that leads nowhere."""
-    return found.entry.is_symlink() and not os.path.exists(found.entry.path)
+    """Return whether a file is a symbolic link that leads nowhere, as far as that can be seen."""
+    if not found.entry.is_symlink():
+        return False
+    try:
+        os.stat(found.entry.path)
+    except OSError as error:
+        return error.errno in NOWHERE
+    return False
 
 
 def is_parquet(path: str, leftovers: Leftovers) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,7 @@ COUNT = (
     "_day=2/000000_0",
     "_metadata_old/f.parquet",  # Spark reads it
     "_single=1",
+    "_metadata=1._COPYING_",
 )
 HIDDEN = (
     ".g.parquet",
@@ -265,6 +267,50 @@ def test_no_file_is_not_said_where_a_link_leads_nowhere(tmp_path: Path) -> None:
         ]
     asked[-1] = f"id = {VALUE}"
     assert [run("probe")[0], run("index", "lookup")[0]] == [0, 0]
+
+
+def test_an_immutable_index_knows_no_folder_where_a_link_leads_nowhere(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    _write(root / "a.parquet", 1)
+    index.create(root, "id", name="before", contract="immutable")
+    for name in ("latest", "latest.parquet"):
+        (root / name).symlink_to(tmp_path / "late")
+        match = f"passed over: 1 links that lead nowhere .*{name}"
+        with pytest.raises(InvalidArgument, match=match):
+            index.create(root, "id", name="after", contract="immutable")
+        for mode in ("incremental", "quick", "full"):
+            with pytest.raises(InvalidArgument, match=match):
+                index.refresh(root, "before", mode=mode)
+        (root / name).unlink()
+    assert not index.refresh(root, "before").changed
+
+
+def test_a_link_that_leads_into_a_file_leads_nowhere(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    _write(root / "a.parquet", 1)
+    (root / "into").symlink_to(root / "a.parquet" / "b")
+    (root / "long.parquet").symlink_to("x" * 300)
+    created = index.create(root, "id", name="ix")
+    assert [(one.why, one.num_names) for one in created.passed_over] == [(Why.DEAD, 2)]
+    assert index.lookup(root, f"id = {VALUE}").num_kept == 1
+    assert len(read_table(root)) == 2
+
+
+def test_what_is_behind_a_link_without_rights_is_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, real = tmp_path / "t", os.stat
+    _write(root / "a.parquet", 1)
+    _write(tmp_path / "far", 2)
+    (root / "far.parquet").symlink_to(tmp_path / "far")
+
+    def stat(path: Any, **options: Any) -> os.stat_result:  # noqa: ANN401
+        if str(path).endswith("far.parquet"):
+            raise PermissionError(errno.EACCES, "refused", path)
+        return real(path, **options)
+
+    monkeypatch.setattr(os, "stat", stat)
+    assert len(read_table(root)) == 4
 
 
 def test_an_index_of_before_reads_what_it_did_not_find(

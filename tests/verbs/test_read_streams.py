@@ -122,6 +122,12 @@ def _by_duckdb(query: str, rows: ds.Dataset) -> list[tuple[Any, ...]]:
         return connection.execute(query).fetchall()
 
 
+def test_errors_name_the_file_of_a_folder(path: Path) -> None:
+    (path.parent / "damaged.parquet").write_bytes(b"PAR1 is not all")
+    with pytest.raises(pa.ArrowInvalid, match=r"damaged\.parquet"):
+        list(iter_batches(path.parent, filters=f"id = {ID}"))
+
+
 def test_datasets_hold_the_rows_asked_for_in_every_engine(path: Path, asked: str) -> None:
     rows = dataset(path, filters=asked)
     by_duckdb = _by_duckdb("SELECT id FROM rows WHERE id >= 0", rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument, Proposal, Way
 from parquet_bloomwriter.index.actions.commit import VersionRequest, build_version
-from parquet_bloomwriter.index.build.survey import survey_files
+from parquet_bloomwriter.index.build.survey import check_nothing_unknown, survey_files
 from parquet_bloomwriter.index.changes import compare, current_files
 from parquet_bloomwriter.index.config import config_of
 from parquet_bloomwriter.index.layout import HOME, check_folder, root_of, table_root
@@ -62,6 +62,7 @@ def create_index(  # noqa: PLR0913  as `index.create`
         current = current_files(table, root, files, left)
         if not current and files is None:
             none_in(root, left)
+        check_nothing_unknown(config.options(), left)
         check_plain(root, current)
     survey = survey_files(root, current, config, table=managed)
     begin = Entry(

@@ -21,7 +21,7 @@ import numpy as np
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.actions.commit import VersionRequest, build_version
 from parquet_bloomwriter.index.actions.create import refresh_in_full
-from parquet_bloomwriter.index.build.survey import survey_files
+from parquet_bloomwriter.index.build.survey import check_nothing_unknown, survey_files
 from parquet_bloomwriter.index.changes import compare, current_files
 from parquet_bloomwriter.index.config import config_of
 from parquet_bloomwriter.index.contract import LISTING
@@ -103,6 +103,7 @@ def _refreshed(  # noqa: PLR0913  as `refresh_index`
         options = without_state(options) | managed.state(names).options()
     else:
         current = current_files(table, root, files, leftovers)
+        check_nothing_unknown(options, leftovers)
         if files is None:
             options |= LISTING
         check_plain(root, current)

@@ -19,6 +19,7 @@ from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument, Proposal, Way, raise_if_final
 from parquet_bloomwriter.index.build.file_filters import clause, open_data_file
 from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
+from parquet_bloomwriter.index.contract import contract_of
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.format.columns import find_column, missing, why_unreadable
 from parquet_bloomwriter.index.report import LeftOut
@@ -29,16 +30,18 @@ from parquet_bloomwriter.sbbf import expected_fpp, initial_num_blocks
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MIN_BYTES
 from parquet_bloomwriter.source import read_footer
+from parquet_bloomwriter.source.folders import Why, passed_over_text
 from parquet_bloomwriter.text import count, size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.log.entry import IndexedColumn
     from parquet_bloomwriter.index.managed_tables import ManagedTable
     from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.source.folders import Leftovers
 
     _Column = tuple[str, int | None]
     """A name, and the id by which a table knows the column in files, if it does."""
@@ -166,6 +169,25 @@ def check_complete(config: IndexConfig, left_out: Sequence[LeftOut]) -> None:
         f"{count(len(left_out), 'file')} cannot be indexed; {first.path}: {first.reason}",
         remedy="Leave such files out of the table, or create the index with the contract checked.",
     )
+
+
+def check_nothing_unknown(options: Mapping[str, str], leftovers: Leftovers) -> None:
+    """Check that a listing passed over nothing unknown, if lookups by the index list nothing.
+
+    Args:
+        options: Of the index's entry.
+        leftovers: What the listing passed over.
+
+    Raises:
+        InvalidArgument: If the contract is "immutable", and links lead nowhere.
+    """
+    unknown = [one for one in leftovers.groups() if one.why is Why.DEAD]
+    if unknown and contract_of(options) == "immutable":
+        raise InvalidArgument(
+            "lookups by an immutable index find only files that it knows, and its listing "
+            f"{passed_over_text(unknown)}",
+            remedy="Remove such links, or create the index with the contract checked.",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -258,6 +258,7 @@ def test_names_that_are_none(table: Path, name: str) -> None:
         ({"max_file_bytes": 1}, "at least 64 bytes"),
         ({"max_total_bytes": 100}, "bytes"),
         ({"table": "sftp://host/events"}, "not a local path"),
+        ({"table": "az://container/events"}, "Name it as abfss://"),
         ({"table": "/no/such/folder"}, "there is no folder or file"),
         ({"files": []}, "no Parquet files"),
     ],
