@@ -147,7 +147,7 @@ def way(work: Callable[[], object]) -> tuple[int, int]:
         work()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     own = [one for one in seen if one.co_filename.startswith(str(LIBRARY))]
     own = [one for one in own if not one.co_name.startswith("<")]
     return len({one.co_filename for one in own}), len(own)

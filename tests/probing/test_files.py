@@ -14,7 +14,7 @@ from parquet_bloomwriter import probe
 from parquet_bloomwriter.errors import ColumnNotFound, FileChanged
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.bound import InSet
-from parquet_bloomwriter.probing import files
+from parquet_bloomwriter.probing import files, footer_cache
 from parquet_bloomwriter.probing.files import Bindings, probe_locations
 from parquet_bloomwriter.source import BufferSource
 from tests.support.asking import known
@@ -163,7 +163,7 @@ def test_a_table_knows_its_columns_without_a_look_at_its_files(
 ) -> None:
     make_table(tmp_path / "t", num_files=2, rows=10)
     opened: list[object] = []
-    footer = files.cached_footer
+    footer = footer_cache.cached_footer
 
     def watched(source: Source, wanted: Callable[[CachedFooter], Sequence[int]]) -> CachedFooter:
         opened.append(source.name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import fsspec
@@ -17,11 +18,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import FileChanged, dataset, iter_batches, read_table, scan_polars
+from parquet_bloomwriter.probing import files
 from parquet_bloomwriter.scan import survivors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeAlias
+
+    import pyarrow.dataset as ds
 
     from tests.stores.conftest import Use
     from tests.stores.servers import Store
@@ -90,7 +94,7 @@ def test_a_dataset_notices_another_version(folder: str, put: Put) -> None:
             rows.count_rows,
             parts.to_table,
             sent.to_table,
-            lambda rows=rows: list(rows.to_batches()),
+            partial(_all_batches, rows),
             pl.scan_pyarrow_dataset(rows).collect,
         ]
         for read in reads:
@@ -100,11 +104,15 @@ def test_a_dataset_notices_another_version(folder: str, put: Put) -> None:
         assert dataset(url, filters=BOTH).to_table()["id"].to_pylist() == [ID]
 
 
+def _all_batches(rows: ds.Dataset) -> list[pa.RecordBatch]:
+    return list(rows.to_batches())
+
+
 def test_rows_of_the_new_version_are_found(
     folder: str, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file is replaced when it was probed, and before it is read."""
-    probe = survivors.probe_locations
+    probe = files.probe_locations
 
     def then_replaced(*given: Any) -> Any:  # noqa: ANN401
         found = probe(*given)

@@ -63,7 +63,7 @@ from parquet_bloomwriter.predicate import columns_of, parse, to_text
 from parquet_bloomwriter.source.folders import Leftovers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -178,38 +178,35 @@ def look_up_in(  # noqa: PLR0913  as `look_up`
         was_listed=was_listed,
         passed_over=left.groups(),
     )
-    told = [
-        answer.is_known
-        for folder, answer in all_answers.items()
-        if _names_of(opened[folder]) is not None
-    ]
-    unread = np.logical_not(np.logical_or.reduce(told)) if told else np.ones(len(found), np.bool_)
-    files_of = _Files(root=root, files=found, unread=unread)
-    _check_columns(expression, opened, managed, report, files_of)
+    _check_columns(
+        expression,
+        opened,
+        managed,
+        report,
+        partial(_files_to_ask, root, found, opened, all_answers),
+    )
     return report
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Files:
-    """The files of a table."""
-
-    root: str
-    files: Sequence[FileId]
-    unread: NDArray[np.bool_]
-    """Whether no index knows the columns of a file, shape (files,)."""
-
-    def paths(self) -> list[str]:
-        """Return all paths."""
-        return [location(self.root, file) for file in self.files]
-
-    def unread_paths(self) -> list[str]:
-        """Return the paths of files whose columns no index knows."""
-        return [location(self.root, self.files[at]) for at in np.flatnonzero(self.unread)]
+def _files_to_ask(
+    root: str,
+    files: Sequence[FileId],
+    opened: Mapping[str, Snapshot | Reason],
+    answers: Mapping[str, _Answer],
+) -> tuple[list[str], list[str]]:
+    """Return the paths of all files, and of those whose columns no index knows."""
+    is_told = np.zeros(len(files), np.bool_)
+    for folder, one in opened.items():
+        if isinstance(one, Snapshot) and recorded_names(one.entry.options) is not None:
+            is_told |= answers[folder].is_known
+    paths = [location(root, file) for file in files]
+    return paths, [path for path, told in zip(paths, is_told.tolist(), strict=True) if not told]
 
 
-def _names_of(opened: Snapshot | Reason) -> list[str] | None:
-    """Return the names of the columns in the files that an index knows, if it tells them."""
-    return recorded_names(opened.entry.options) if isinstance(opened, Snapshot) else None
+def _files_known_to(snapshot: Snapshot) -> tuple[list[str], list[str]]:
+    """Return the same for the files that an index knows."""
+    paths = [location(snapshot.root, file) for file in snapshot.files.identities()]
+    return paths, paths if recorded_names(snapshot.entry.options) is None else []
 
 
 def _check_columns(
@@ -217,7 +214,7 @@ def _check_columns(
     opened: Mapping[str, Snapshot | Reason],
     managed: ManagedTable | None,
     report: LookupReport,
-    files: _Files | None = None,
+    files_to_ask: Callable[[], tuple[list[str], list[str]]] | None = None,
 ) -> None:
     """Check that the columns of a predicate exist, unless a file of the report says enough.
 
@@ -226,28 +223,26 @@ def _check_columns(
         opened: The indexes of the table.
         managed: The table, if it is of Delta or Iceberg.
         report: What was found.
-        files: All files that were asked about; None: those that the only index knows.
+        files_to_ask: As `_files_to_ask`, of all files that were asked about; None: of those that
+            the only index knows.
 
     Raises:
         ColumnNotFound: If a column is in no index and no file.
     """
     snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
     known = [column.name for one in snapshots for column in one.entry.columns]
-    known += [name for one in snapshots for name in _names_of(one) or ()]
     try:
         check_names(expression, known)
     except ColumnNotFound:
         if managed is not None:
             check_names(expression, [*known, *managed.column_names()])
             return
-        if files is None:
+        if files_to_ask is None:
             (snapshot,) = snapshots
-            ids = list(snapshot.files.identities())
-            unread = np.full(len(ids), _names_of(snapshot) is None)
-            files = _Files(root=snapshot.root, files=ids, unread=unread)
-        first = set(report.paths)
-        unread_paths = sorted(files.unread_paths(), key=lambda one: one not in first)
-        check_columns(expression, files.paths(), unread_paths, known)
+            files_to_ask = partial(_files_known_to, snapshot)
+        known += [name for one in snapshots for name in recorded_names(one.entry.options) or ()]
+        (paths, unread), first = files_to_ask(), set(report.paths)
+        check_columns(expression, paths, sorted(unread, key=lambda one: one not in first), known)
 
 
 def _managed(
