@@ -205,19 +205,20 @@ BAD: list[tuple[str, tuple[object, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kernel", "arguments"), GOOD, ids=[name for name, _ in GOOD])
-def test_arguments_that_fit(kernels: Kernels, kernel: str, arguments: tuple[object, ...]) -> None:
-    getattr(kernels, kernel)(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "arguments"), BAD, ids=[f"{name}-{i}" for i, (name, _) in enumerate(BAD)]
-)
-def test_arguments_that_do_not_fit(
-    kernels: Kernels, kernel: str, arguments: tuple[object, ...]
-) -> None:
-    with pytest.raises((ValueError, TypeError)):
+def test_arguments_that_fit(kernels: Kernels) -> None:
+    for kernel, arguments in GOOD:
         getattr(kernels, kernel)(*arguments)
+
+
+def test_arguments_that_do_not_fit(kernels: Kernels) -> None:
+    taken = []
+    for number, (kernel, arguments) in enumerate(BAD):
+        try:
+            getattr(kernels, kernel)(*arguments)
+        except (ValueError, TypeError):
+            continue
+        taken.append((number, kernel))
+    assert taken == []
 
 
 @pytest.mark.parametrize("part", [slice(2), slice(-2 * WIDTH, None), slice(40, 41 + 3 * WIDTH)])
