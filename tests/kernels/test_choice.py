@@ -131,7 +131,7 @@ def test_both_have_the_same_functions(compiled: Kernels) -> None:
 
 def test_both_have_the_same_numbers(compiled: Kernels) -> None:
     numbers = {name: value for name, value in vars(compiled).items() if name.isupper()}
-    assert len(numbers) == 22
+    assert len(numbers) == 21
     assert numbers == {name: getattr(layout, name) for name in numbers}
 
 
