@@ -397,21 +397,21 @@ def _found(folder: str, one: TableFormat) -> Reference | None:
     Raises:
         OSError: If the disk fails.
     """
-    records = closed = f"{folder.rstrip('/')}/{one.signs[0].rstrip('/')}"
+    base = folder.rstrip("/")
+    path = f"{base}/{one.signs[0]}"
     try:
         if one.endings:
-            with os.scandir(records) as entries:
+            with os.scandir(path[:-1]) as entries:
                 if not any(entry.name.endswith(one.endings) for entry in entries):
                     return None
         for sign in () if one.endings else one.signs:
-            path = f"{folder.rstrip('/')}/{sign}"
-            closed = os.path.dirname(path)
+            path = f"{base}/{sign}"
             if stat.S_ISDIR(os.stat(path).st_mode) != sign.endswith("/"):
                 return None
     except PermissionError:
-        return Reference(kind=ReferenceKind.UNLISTED_METADATA, path=closed)
+        return Reference(kind=ReferenceKind.UNLISTED_METADATA, path=os.path.dirname(path))
     except OSError as error:
         if error.errno in _NOTHING_THERE:
             return None
         raise
-    return Reference(kind=one.kind, path=records)
+    return Reference(kind=one.kind, path=f"{base}/{one.signs[0].rstrip('/')}")

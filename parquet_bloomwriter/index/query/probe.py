@@ -411,6 +411,9 @@ def _waves(
     filters: ColumnFilters, rows: NDArray[np.int64], places: NDArray[np.int64]
 ) -> Iterator[NDArray[np.int64]]:
     """Cut places into runs of at most `_MAX_OPEN` parts."""
+    if len(places) and len(filters.paths) <= _MAX_OPEN:
+        yield places
+        return
     while len(places):
         parts = filters.part_of[rows[places]]
         stop = int(np.searchsorted(np.cumsum(np.diff(parts, prepend=parts[0]) != 0), _MAX_OPEN))
@@ -422,7 +425,7 @@ def _open_parts(
     stack: ExitStack, filters: ColumnFilters, rows: NDArray[np.int64]
 ) -> dict[int, IndexSource]:
     """Open the parts of some filters, and check that they are unchanged."""
-    parts = filters.part_of[rows]
+    parts = filters.part_of[rows[:1]] if len(filters.paths) == 1 else filters.part_of[rows]
     sources: dict[int, IndexSource] = {}
     for part in parts[np.diff(parts, prepend=-1) != 0].tolist():
         opened = open_file(filters.paths[part], int(filters.sizes[part]))
