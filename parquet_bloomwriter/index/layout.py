@@ -106,8 +106,12 @@ def absolute_path(given: str | os.PathLike[str]) -> str:
     return known_spelling(text) if _ON_STORE.match(text) else local_path(text)
 
 
-# Each step of a lookup in a small table asks for the same few paths: a tenth of its time.
-_normal_path = lru_cache(maxsize=1024)(os.path.abspath)
+@lru_cache(maxsize=1024)
+def _normal_path(path: str) -> str:
+    # Each step of a lookup in a small table asks for the same few paths: a tenth of its time.
+    return os.path.abspath(path)
+
+
 register(_normal_path.cache_clear)
 
 
