@@ -6,6 +6,7 @@ leaf column that differs from the name in case only is chosen.
 
 The elements of a list, and the keys and the values of a map, can be indexed as well: by the name of
 the leaf column, `tags.list.element` or `m.key_value.key`, or, for elements, by that of the list.
+Writers name these leaf columns differently: any of their names finds the column in each file.
 Conditions are about the list or the map (`list_contains(tags, 'x')`); `columns_holding` finds the
 indexed columns.
 
@@ -35,6 +36,13 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata.elements import Part
 
 
+_SPELLINGS: dict[Part, tuple[str, ...]] = {
+    "element": ("list.element", "list.item", "bag.array_element", "bag.array", "element", "array"),
+    "key": ("key_value.key", "map.key", "key"),
+    "value": ("key_value.value", "map.value", "value"),
+}
+"""What writers call the leaf column of a part of a list or map; the files of a table may differ."""
+
 _SHOWN = 5
 """Names that a reason lists."""
 
@@ -54,7 +62,7 @@ def resolve_column(leaves: tuple[Leaf, ...], name: str) -> Leaf | str:
     if len(found) > 1:
         return f'{len(found)} columns are named "{name}" if case does not matter'
     if not found:
-        found = _elements(leaves, lower)
+        found = _parts(leaves, lower)
         if len(found) != 1:
             return _why_missing(leaves, name)
     return _indexable(found[0], leaves)
@@ -81,14 +89,17 @@ def columns_holding(names: Iterable[str], list_or_map: str, part: Part) -> list[
     ]
 
 
-def _elements(leaves: tuple[Leaf, ...], lower: str) -> list[Leaf]:
-    """Return the leaves of elements of a list, by its name in lower case."""
-    found = leaves_by_part(leaves).items()
+def _parts(leaves: tuple[Leaf, ...], lower: str) -> list[Leaf]:
+    """Return the leaves of parts of a list or map, by a name in lower case.
+
+    The name is that of a list, or one that another writer gives to the leaf column.
+    """
     return [
         leaf
-        for (name, part), several in found
-        if name.lower() == lower and part == "element"
+        for (name, part), several in leaves_by_part(leaves).items()
         for leaf in several
+        if (part == "element" and lower == name.lower())
+        or lower in {f"{name.lower()}.{spelled}" for spelled in _SPELLINGS[part]}
     ]
 
 
