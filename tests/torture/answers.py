@@ -312,7 +312,7 @@ def _finish(chance: random.Random, path: Path, table: pa.Table) -> None:
 
 
 def _are_swapped(before: bytes, after: bytes) -> bool:
-    """Whether no statistics were changed into a lie that nobody can notice."""
+    """Whether each pair of bounds that was changed has a minimum above its maximum now."""
     return all(
         new == old or new[0] > new[1]
         for old, new in zip(_integer_bounds(before), _integer_bounds(after), strict=True)

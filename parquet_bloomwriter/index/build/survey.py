@@ -97,7 +97,7 @@ class Survey:
     """In the order of the configuration."""
 
     names: frozenset[str]
-    """Dotted names of all leaf columns in these files."""
+    """Dotted names of all leaf columns in the files that can be read: an index knows no others."""
 
     @property
     def total_bytes(self) -> int:

@@ -51,7 +51,7 @@ _MEMBERS = 16
 many blocks; the more there are, the less is read by a lookup that asks all of them."""
 
 _BLOCKS_AT_ONCE = 1 << 15
-"""Of each filter; hashes of all blocks of a large filter take a quarter of its memory."""
+"""Blocks of each filter that are hashed together; all hashes would take a quarter of its size."""
 
 _P = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = (2 * np.arange(MAX_MEMBERS, dtype=np.uint64) + np.uint64(1)) * _P

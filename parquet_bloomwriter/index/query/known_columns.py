@@ -39,7 +39,7 @@ def with_names(options: Mapping[str, str], names: Collection[str], *, adds: bool
 
     Args:
         options: Of the entry.
-        names: Dotted names of all columns in the files that a version has filters for now.
+        names: Dotted names of all columns in the files that the version adds.
         adds: Whether it also knows files of the version before, whose names the options have.
     """
     before = recorded_names(options)

@@ -204,7 +204,7 @@ def _files_to_ask(
 
 
 def _files_known_to(snapshot: Snapshot) -> tuple[list[str], list[str]]:
-    """Return the same for the files that an index knows."""
+    """Return the paths of an index's files, and of those whose columns it does not record."""
     paths = [location(snapshot.root, file) for file in snapshot.files.identities()]
     return paths, paths if recorded_names(snapshot.entry.options) is None else []
 
