@@ -19,7 +19,7 @@ from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.local import FileSource, open_local
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Hashable, Iterable
+    from collections.abc import Callable, Container, Hashable, Iterable
     from contextlib import AbstractContextManager
     from types import TracebackType
     from typing import Self, TypeAlias
@@ -43,6 +43,19 @@ class ObjectName(NamedTuple):
     url: str
     size: int
     """Bytes."""
+
+
+class Tail(NamedTuple):
+    """The end of a file that follows from what is before it, so that a store need not send it."""
+
+    start: int
+    """Where it begins, bytes."""
+
+    of: Callable[[bytes], bytes]
+    """Makes it from the bytes before it."""
+
+    crc: int
+    """CRC-32 of the whole file. Where it does not fit, the file is fetched to its end."""
 
 
 class NewFile(Protocol):
@@ -160,7 +173,13 @@ class Storage(Protocol):
         ...
 
     def open(
-        self, path: str, size: int, *, keep: bool = False, whole: bool = False
+        self,
+        path: str,
+        size: int,
+        *,
+        keep: bool = False,
+        whole: bool = False,
+        tail: Tail | None = None,
     ) -> AbstractContextManager[IndexSource]:
         """Open a file for reading. See `open_file`."""
         ...
@@ -213,7 +232,12 @@ def storage_of(path: str) -> Storage:
 
 
 def open_file(
-    path: str, size: int = -1, *, keep: bool = False, whole: bool = False
+    path: str,
+    size: int = -1,
+    *,
+    keep: bool = False,
+    whole: bool = False,
+    tail: Tail | None = None,
 ) -> AbstractContextManager[IndexSource]:
     """Open a file of an index for reading; on a disk, just as `open_local` does.
 
@@ -222,13 +246,14 @@ def open_file(
         size: The bytes that the log says it has; without them, a store is asked first.
         keep: What is read is needed for every lookup: on a store, keep it on this machine.
         whole: All of it will be read: on a store, fetch it at once.
+        tail: Its end, if that follows from the rest.
 
     Raises:
         OSError: If there is no such file, or it cannot be read.
         IndexProblem: If it is on a store, and has another size.
     """
     if path.startswith(SCHEMES):
-        return _objects().open(path, size, keep=keep, whole=whole)
+        return _objects().open(path, size, keep=keep, whole=whole, tail=tail)
     return open_local(path)
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.index.storage.base import Tail
     from parquet_bloomwriter.source.local import FileSource
 
 _VERSION = re.compile(r"v__=(0|[1-9][0-9]*)")
@@ -104,6 +105,7 @@ class LocalStorage:
         *,
         keep: bool = False,  # noqa: ARG002  it is here
         whole: bool = False,  # noqa: ARG002  as above
+        tail: Tail | None = None,  # noqa: ARG002  as above
     ) -> AbstractContextManager[FileSource]:
         """See `Storage`."""
         return open_local(path)
