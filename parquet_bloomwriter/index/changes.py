@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.entry import Entry
     from parquet_bloomwriter.index.format.manifest import FileTable
-    from parquet_bloomwriter.index.log.entry import Entry
     from parquet_bloomwriter.source.folders import Leftovers
 
     StrPath: TypeAlias = str | os.PathLike[str]

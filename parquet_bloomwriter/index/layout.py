@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from parquet_bloomwriter.errors import Remedy
-    from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.entry import Entry
 
 HOME = "_bloom_index"
 """Folder of a table's indexes, in the table's root."""

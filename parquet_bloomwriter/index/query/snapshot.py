@@ -24,12 +24,12 @@ import numpy as np
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem, raise_if_final
+from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
 from parquet_bloomwriter.index.home_writers import warn_of_home
 from parquet_bloomwriter.index.layout import LOG, is_among, root_of
-from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.managed_tables import state_of
 from parquet_bloomwriter.index.query.column_filters import gather_filters
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.entry import Entry, IndexedColumn
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.format.part_reader import Part
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
     from parquet_bloomwriter.index.managed_tables import TableState
     from parquet_bloomwriter.index.query.conditions import Scope
     from parquet_bloomwriter.index.query.join_filter import JoinFilter
