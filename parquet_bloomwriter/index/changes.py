@@ -172,7 +172,7 @@ def _is_folder(path: str, root: str) -> bool:
     """Return whether a path is a folder; the root of a table is one."""
     if not is_on_store(path):
         return os.path.isdir(path)
-    from parquet_bloomwriter.index.table_objects import is_folder
+    from parquet_bloomwriter.index.table.objects import is_folder
 
     return path == root or is_folder(path)
 

@@ -23,9 +23,9 @@ from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
 from parquet_bloomwriter.index.layout import root_of
 from parquet_bloomwriter.index.log.transaction import run_transaction
 from parquet_bloomwriter.index.log.version_files import files_of, unreferenced
-from parquet_bloomwriter.index.managed_tables import with_completeness
 from parquet_bloomwriter.index.query.known_columns import with_names
 from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.table.metadata import with_completeness
 from parquet_bloomwriter.text import percent
 
 if TYPE_CHECKING:

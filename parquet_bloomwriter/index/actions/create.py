@@ -15,8 +15,8 @@ from parquet_bloomwriter.index.config import config_of
 from parquet_bloomwriter.index.entry import Entry, State
 from parquet_bloomwriter.index.layout import HOME, check_folder, root_of, table_root
 from parquet_bloomwriter.index.log.transaction import load_stable, next_id
-from parquet_bloomwriter.index.managed_tables import check_named, managed_table, state_of
-from parquet_bloomwriter.index.table_formats import check_plain
+from parquet_bloomwriter.index.table.metadata import check_named, managed_table, state_of
+from parquet_bloomwriter.index.table.records import check_plain
 from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import none_in
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.entry import IndexedColumn
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.log.log import IndexLog
-    from parquet_bloomwriter.index.managed_tables import ManagedTable
     from parquet_bloomwriter.index.report import IndexReport
+    from parquet_bloomwriter.index.table.metadata import ManagedTable
 
     StrPath = str | os.PathLike[str]
 

@@ -30,13 +30,13 @@ from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.index.layout import root_of, table_root
 from parquet_bloomwriter.index.log.transaction import fail_if_overtaken, load_existing
 from parquet_bloomwriter.index.log.version_files import check_intact
-from parquet_bloomwriter.index.managed_tables import (
+from parquet_bloomwriter.index.table.metadata import (
     check_named,
     managed_table,
     state_of,
     without_state,
 )
-from parquet_bloomwriter.index.table_formats import check_plain
+from parquet_bloomwriter.index.table.records import check_plain
 from parquet_bloomwriter.source.folders import Leftovers
 
 if TYPE_CHECKING:

@@ -158,7 +158,7 @@ class FileTable:
             Shape (n,).
         """
         if is_on_store(root):
-            from parquet_bloomwriter.index.table_objects import are_unchanged as are_same_objects
+            from parquet_bloomwriter.index.table.objects import are_unchanged as are_same_objects
 
             files = self.take(places).identities()
             urls = [location(root, file) for file in files]
