@@ -23,6 +23,7 @@ import numpy as np
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
+from parquet_bloomwriter.index.entry import IndexFile
 from parquet_bloomwriter.index.format.block_checks import (
     CheckedGroups,
     bundles_of,
@@ -32,7 +33,6 @@ from parquet_bloomwriter.index.format.block_checks import (
 from parquet_bloomwriter.index.format.checked_bits import look_up, ranges_of
 from parquet_bloomwriter.index.format.parquet_io import WrongBytes, check_whole
 from parquet_bloomwriter.index.format.part_writer import column_folder
-from parquet_bloomwriter.index.log.entry import IndexFile
 from parquet_bloomwriter.index.storage.base import (
     Tail,
     open_file,

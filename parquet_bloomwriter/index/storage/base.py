@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self, TypeAlias
 
-    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.index.entry import IndexFile
     from parquet_bloomwriter.index.storage.object_file import ObjectSource
     from parquet_bloomwriter.source.base import Range
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Self
 
-    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.index.entry import IndexFile
     from parquet_bloomwriter.index.storage.base import Tail
     from parquet_bloomwriter.source.local import FileSource
 
