@@ -62,8 +62,8 @@ class Synthetic:
 def _write(folder: Path, num_files: int) -> None:
     import pyarrow as pa
 
-    from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
     from parquet_bloomwriter.index.entry import Entry, IndexedColumn, State
+    from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
     from parquet_bloomwriter.index.log.log import IndexLog
 
     version = folder / "v__=0"

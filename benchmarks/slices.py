@@ -95,8 +95,8 @@ def make(table: Path, num_files: int) -> None:
     import pyarrow as pa
 
     from parquet_bloomwriter.index.build.slices import plan_slices, write_slices
-    from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
     from parquet_bloomwriter.index.entry import Entry, IndexedColumn, State
+    from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
     from parquet_bloomwriter.index.log.log import IndexLog
 
     folder = table / "_bloom_index/ids"
