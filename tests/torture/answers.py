@@ -706,7 +706,8 @@ def _answers(  # noqa: PLR0913, PLR0917  what a verb gets
     try:
         yield from verb(table, filters, tree, rows, chance)
     except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001  whatever it is
-        if not (tree.may_be_refused and isinstance(error, BloomwriterError)):
+        overflows = any(one.cast for one in tree.leaves) and "not in range" in str(error)
+        if not (overflows or (tree.may_be_refused and isinstance(error, BloomwriterError))):
             yield f"{type(error).__name__}: {error}"
 
 
