@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Hypothesis's own profile for CI has the same examples in each run: here they are new ones. A quarter
-# of the usual number, since each run draws others; the campaigns of `tests/torture` search deeper.
+# Hypothesis's own profile for CI has the same examples in each run: here they are new ones. Only a
+# quarter as many as usual, since each run draws others; the campaigns of `tests/torture` search
+# deeper.
 settings.register_profile("default", deadline=None, max_examples=25)
 settings.register_profile("ci", deadline=None, max_examples=25, derandomize=False, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")

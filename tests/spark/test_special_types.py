@@ -101,22 +101,23 @@ def _ask(session: SparkSession, folder: Path, case: Case) -> None:
         for row in answers
         if row[i]
     )
-    counted = [condition for condition, number in case.asked.items() if number is not None]
-    others = [condition for condition in case.asked if condition not in counted]
+    counted = [condition for condition, number in case.asked.items() if number]
+    empty = [condition for condition, number in case.asked.items() if number == 0]
+    others = [condition for condition, number in case.asked.items() if number is None]
     found: Counter[tuple[str, int]] = Counter()
     rules.enable(session)
     try:
-        # One query of all of a sort: Spark may leave out scans of the others.
-        for conditions in filter(None, (counted, others)):
-            frame = reduce(
-                DataFrame.unionAll,
-                [read().where(one).select(lit(one), "n") for one in conditions],
-            )
+        # One query of each sort: Spark may leave out scans of those that are not counted.
+        for conditions in filter(None, (counted, empty, others)):
+            frames = [read().where(one).select(lit(one), "n") for one in conditions]
+            frame = reduce(DataFrame.unionAll, frames)
             found += Counter(map(tuple, frame.collect()))
+            files = [scan.num_files for scan in metrics_of(frame).scans]
             if conditions is counted:
-                files = [scan.num_files for scan in metrics_of(frame).scans]
-                expected_files = {condition: case.asked[condition] for condition in counted}
-                assert dict(zip(counted, files, strict=True)) == expected_files
+                assert dict(zip(counted, files, strict=True)) == {
+                    condition: case.asked[condition] for condition in counted
+                }
+            assert conditions is not empty or sum(files) == 0
     finally:
         rules.disable(session)
     assert found == expected
