@@ -17,7 +17,7 @@ from tests.support.iceberg_tables import MAKERS
 if TYPE_CHECKING:
     from tests.support.iceberg_tables import Warehouse
 
-_FEW = 2
+_FEW = 1
 
 
 def bag(rows: list[dict[str, Any]]) -> list[str]:

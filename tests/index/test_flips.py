@@ -107,7 +107,7 @@ def _check(folder: Path, steps: dict[str, int]) -> dict[str, list[bool]]:
 def test_no_damage_excludes_a_file_that_holds_the_value(
     make: Callable[[str], Path], kind: str
 ) -> None:
-    noticed = _check(make(kind), {"bit": 4999, "byte": 1999, "sector": 3}).values()
+    noticed = _check(make(kind), {"bit": 9999, "byte": 3999, "sector": 5}).values()
     assert sum(map(sum, noticed)) > sum(map(len, noticed)) // 4
 
 
@@ -128,7 +128,7 @@ def test_no_byte_of_a_filter_excludes_a_file_that_holds_the_value(
             filters = pq.read_table(path, columns=["BFBinary"])["BFBinary"].to_pylist()
         for one in filters:
             start = num_before + data.index(one)
-            places = range(start + 16, start + len(one), 7)
+            places = range(start + 16, start + len(one), 13)
             tasks += [{"path": f"byte {place}"} for place in places]
         num_before += len(data)
     num_wrong = num_noticed = 0

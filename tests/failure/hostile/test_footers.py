@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.shares
 
 SHARDS = 2
-FOOTERS = 8_000
+FOOTERS = 4_000
 """Of a million in `make torture`; `make sanitize` tries others."""
 
 
