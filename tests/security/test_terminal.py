@@ -100,7 +100,7 @@ def test_each_payload_as_column_path_and_value(
     for line in (
         ["add", f"./{text}", "--columns", names()[kind]],
         ["probe", text, "--eq", f"{text}={text}"],
-        ["inspect", f"file:///{text}"],
+        ["inspect", f"file://{tmp_path}/{text}"],
         ["index", "lookup", ".", "--where", f'"{text}" = {text!r}'],
         [text, text],
     ):
