@@ -51,7 +51,7 @@ def file(tmp_path: Path) -> Path:
 def test_these_use_the_filters(file: Path) -> None:
     """Asked for a text that is in no row, and neither in a dictionary."""
     before = file.read_bytes()
-    engines = ["duckdb", "bloomify"]
+    engines = [*FILTERING, "bloomify"]
     report = check_engine(file, engines, column="kind")
     for engine, check in zip(engines, report.checks, strict=True):
         assert (check.engine, check.use, check.reason) == (engine, Use.USED, "")
