@@ -79,6 +79,11 @@ def reader(folder: Path, **options: str) -> Read:
     return lambda session: session.read.options(**options).parquet(escaped)
 
 
+def by_sql(text: str) -> Read:
+    """Ask a query."""
+    return lambda session: session.sql(text)
+
+
 def where(read: Read, condition: str) -> Read:
     """Filter what is read."""
     return lambda session: read(session).where(condition)
@@ -402,7 +407,7 @@ def test_settings(session: SparkSession, tmp_path: Path, settings: dict[str, str
             f"SELECT r.id FROM range(500) r JOIN {table} b USING (id)",
             f"SELECT id + (SELECT max(id) FROM {table} WHERE id = 1) FROM {table} WHERE id = 2",
         )
-        all_both_ways(session, [lambda one, sql=sql: one.sql(sql) for sql in queries])
+        all_both_ways(session, [by_sql(text) for text in queries])
 
 
 def test_metadata_columns(session: SparkSession, tmp_path: Path) -> None:
