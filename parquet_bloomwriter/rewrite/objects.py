@@ -36,8 +36,8 @@ from parquet_bloomwriter.replace.external_references import refuse_references
 from parquet_bloomwriter.replace.target import output_exists
 from parquet_bloomwriter.reports.store import StoreReport
 from parquet_bloomwriter.rewrite.files import DownloadPlace
+from parquet_bloomwriter.rewrite.place import Rewrite
 from parquet_bloomwriter.rewrite.plan import Copy, Emit, EmitFilter, length_of
-from parquet_bloomwriter.rewrite.session import Rewrite
 from parquet_bloomwriter.rewrite.whole_files import CopiedSource, FarPlace, open_far
 from parquet_bloomwriter.rewrite.write import digest_of, footer_of, prove, tail_of
 from parquet_bloomwriter.source.filesystems import is_far
@@ -57,8 +57,8 @@ from parquet_bloomwriter.text import words_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from parquet_bloomwriter.rewrite.place import Destination, Place, StrPath
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
-    from parquet_bloomwriter.rewrite.session import Destination, Place, StrPath
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, Readable
     from parquet_bloomwriter.source.local import OpenedFile
     from parquet_bloomwriter.stores.s3.answers import ObjectState

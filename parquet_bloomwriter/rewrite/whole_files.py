@@ -32,7 +32,7 @@ from parquet_bloomwriter.replace.external_references import refuse_references
 from parquet_bloomwriter.replace.target import output_exists
 from parquet_bloomwriter.reports.store import StoreReport
 from parquet_bloomwriter.rewrite.files import REMOTE_JOBS, DownloadPlace
-from parquet_bloomwriter.rewrite.session import Place, Rewrite
+from parquet_bloomwriter.rewrite.place import Place, Rewrite
 from parquet_bloomwriter.rewrite.write import tail_of
 from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.source.filesystems import is_far
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from parquet_bloomwriter.rewrite.place import Destination, StrPath
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
-    from parquet_bloomwriter.rewrite.session import Destination, StrPath
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, Readable
     from parquet_bloomwriter.source import Source
     from parquet_bloomwriter.source.base import Range, Traffic

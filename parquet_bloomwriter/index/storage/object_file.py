@@ -23,11 +23,10 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem, StoreProblem
-from parquet_bloomwriter.index.storage.base import ObjectName
 from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader, merge
 from parquet_bloomwriter.source.local import FileSource
 from parquet_bloomwriter.source.stream import as_arrow_file
@@ -65,6 +64,14 @@ _etags: dict[str, str] = {}
 """ETags of files that were read, by URL."""
 
 register(_etags.clear)
+
+
+class ObjectName(NamedTuple):
+    """The identity of a file of an index on a store, where names are given once."""
+
+    url: str
+    size: int
+    """Bytes."""
 
 
 class CachedObject(FileSource):
@@ -186,7 +193,7 @@ class ObjectSource(RangeReader):
 def open_object_file(
     bucket: Bucket, key: str, size: int, *, keep: bool, whole: bool
 ) -> Iterator[CachedObject | ObjectSource]:
-    """Open a file of an index on a store. See `storage.base.open_file`.
+    """Open a file of an index on a store. See `base.open_file`.
 
     Raises:
         FileNotFoundError: If there is no such object.

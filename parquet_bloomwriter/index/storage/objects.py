@@ -82,12 +82,12 @@ register(_listed.clear)
 
 
 class ObjectStorage:
-    """See `Storage`."""
+    """See `LocalStorage`."""
 
     removed_at_once = 256
 
     def check_writable(self, folder: str, *, one_writer: bool) -> None:
-        """See `Storage`. What the store can do is tried once a day, on a scratch key."""
+        """See `LocalStorage`. What the store can do is tried once a day, on a scratch key."""
         if one_writer:
             return
         bucket, key = _place(folder)
@@ -106,7 +106,7 @@ class ObjectStorage:
             )
 
     def has_log(self, folder: str) -> bool:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         bucket, key = _place(folder)
         with _as_problems(folder):
             return bucket.has_prefix(f"{key}/_log/")
@@ -123,7 +123,7 @@ class ObjectStorage:
                 raise
 
     def log_names(self, log_folder: str, *, just_listed: bool = False) -> list[str]:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         state = getattr(_last, "state", None)
         found = state[1] if just_listed and state and state[0] == log_folder else None
         if found is None:
@@ -140,7 +140,7 @@ class ObjectStorage:
         """Do nothing: a store has no folders."""
 
     def read_entry(self, path: str, most: int) -> bytes | None:
-        """See `Storage`. An entry that was read before and listed since costs no request."""
+        """See `LocalStorage`. An entry that was read before and listed since costs no request."""
         bucket, key = _place(path)
         etag, size = _listed.get(path, ("", -1))
         found = _entries.get((path, etag)) or kept_entry(bucket, key, etag)
@@ -163,7 +163,7 @@ class ObjectStorage:
         return data
 
     def create_entry(self, path: str, data: bytes, *, attempt: str, one_writer: bool) -> bool:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         self.check_writable(path.rpartition("/_log/")[0], one_writer=one_writer)
         bucket, key = _place(path)
         try:
@@ -187,7 +187,7 @@ class ObjectStorage:
     def open(
         self, path: str, size: int, *, keep: bool = False, whole: bool = False
     ) -> AbstractContextManager[CachedObject | ObjectSource]:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         bucket, key = _place(path)
         if size < 0:
             size = self.size_of(path)
@@ -196,14 +196,14 @@ class ObjectStorage:
         return open_object_file(bucket, key, size, keep=keep, whole=whole)
 
     def new_file(self, path: str) -> ObjectNewFile:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         return ObjectNewFile(path)
 
     def make_version(self, folder: str, version_folder: str) -> None:
         """Do nothing: a store has no folders."""
 
     def are_intact(self, folder: str, files: Iterable[IndexFile]) -> bool:
-        """See `Storage`. The versions of the files are listed."""
+        """See `LocalStorage`. The versions of the files are listed."""
         files = list(files)
         versions = dict.fromkeys(file.path.partition("/")[0] for file in files)
         bucket, key = _place(folder)
@@ -213,14 +213,14 @@ class ObjectStorage:
         return all(sizes.get(f"{key}/{file.path}") == file.size for file in files)
 
     def size_of(self, path: str) -> int:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         bucket, key = _place(path)
         with _as_problems(path):
             state = bucket.head(key)
         return -1 if state is None else state.size
 
     def files_of_versions(self, folder: str, *, before: int) -> list[tuple[str, int]]:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         bucket, _ = _place(folder)
         found = self._versions(folder)
         return sorted(
@@ -228,21 +228,21 @@ class ObjectStorage:
         )
 
     def discard_versions(self, folder: str, numbers: Container[int]) -> None:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         bucket, _ = _place(folder)
         with suppress(IndexProblem, OSError):
             found = self._versions(folder)
             self.remove_files([bucket.spell(one.key) for n, one in found if n in numbers])
 
     def remove_version(self, version_folder: str) -> None:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         bucket, key = _place(version_folder)
         with _as_problems(version_folder):
             paths = [bucket.spell(one.key) for one in bucket.objects(f"{key}/")]
         self.remove_files(paths)
 
     def remove_files(self, paths: Iterable[str]) -> None:
-        """See `Storage`. Where a bucket keeps versions, it keeps those of these objects, too."""
+        """See `LocalStorage`. Where a bucket keeps versions, it keeps these objects, too."""
 
         def remove(path: str) -> None:
             bucket, key = _place(path)
@@ -286,7 +286,7 @@ class ObjectStorage:
 
 
 class ObjectNewFile:
-    """See `NewFile`. It is written on this machine, sent when it is finished, and kept here."""
+    """See `LocalNewFile`. It is written on this machine, sent when finished, and kept here."""
 
     def __init__(self, path: str) -> None:
         """Begin the file.
@@ -305,7 +305,7 @@ class ObjectNewFile:
         self._new.discard()
 
     def finish(self, *, is_kept: bool = True) -> int:  # noqa: ARG002
-        """See `NewFile`."""
+        """See `LocalNewFile`."""
         bucket, key = _place(self._path)
         size = os.fstat(self.fd).st_size
         state: State
