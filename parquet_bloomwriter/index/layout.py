@@ -127,7 +127,7 @@ def known_spelling(path: str) -> str:
     """
     if not _ON_STORE.match(path):
         return path
-    from parquet_bloomwriter.stores.buckets import normal_url
+    from parquet_bloomwriter.stores.open import normal_url
 
     return normal_url(path)
 

@@ -118,8 +118,8 @@ class Version(NamedTuple):
 
     @property
     def etag(self) -> str:
-        """One word, without quotes."""
-        return f"{self.changed_ms:x}-{self.size:x}"
+        """What stands for an ETag, with its quotes."""
+        return f'"{self.changed_ms:x}-{self.size:x}"'
 
     @property
     def changed_ns(self) -> int:
@@ -237,6 +237,7 @@ class HdfsSource(RangeReader):
         known = (client, path, version) if is_settled(version.changed_ns) else None
         super().__init__(version.size, name=name, identity=known)
         self.version = version
+        self.etag = version.etag
         self.count: Callable[[int], None] | None = None
         """Is told how many bytes were read."""
         self._client, self._path, self._reader = client, path, reader

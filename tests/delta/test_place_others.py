@@ -11,8 +11,8 @@ import pytest
 from fsspec.implementations.sftp import SFTPFileSystem
 
 from parquet_bloomwriter.delta.place import is_table, place_of
-from parquet_bloomwriter.delta.place.others import OtherPlace
-from parquet_bloomwriter.errors import InvalidArgument, OutcomeUnknown, UnsafeTarget
+from parquet_bloomwriter.delta.place.store import StorePlace
+from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
 from tests.stores.whole.cloud import Cloud, serving
 from tests.stores.whole.sftp_server import Sshd
 from tests.stores.whole.sftp_server import serving as serving_sftp
@@ -124,7 +124,7 @@ def test_where_files_are(url: str) -> None:
     ],
 )
 def test_no_log_leads_to_another_host(root: str, here: str, elsewhere: str) -> None:
-    place = OtherPlace.__new__(OtherPlace)  # which would connect
+    place = StorePlace.__new__(StorePlace)  # which would connect
     place.root = root
     assert place.locate(here) == here
     with pytest.raises(InvalidArgument, match="not on the store of the table"):
@@ -163,39 +163,3 @@ def test_a_server_that_renames_over_files(sshd: Sshd, monkeypatch: pytest.Monkey
     with pytest.raises(UnsafeTarget, match="lets a rename replace a file"):
         place.check_commits()
     assert {one.name for one in (sshd.root / "t").iterdir()} == {"_delta_log"}
-
-
-@pytest.mark.parametrize("fault", ["cut", "lost", "500", "503"])
-@pytest.mark.parametrize("base", ["gs://bucket/t", "az://bucket/t"])
-def test_an_answer_of_a_cloud_is_lost(cloud: Cloud, base: str, fault: str) -> None:
-    place = place_of(base)
-    puts: list[int] = []
-
-    def once(number: int, method: str, path: str) -> str:
-        if method == "PUT" and path.endswith(THIRD):
-            puts.append(number)
-        return fault if method == "PUT" and len(puts) == 1 else ""
-
-    cloud.fault = once
-    assert place.create_entry(THIRD, DATA, attempt="attempt-1")
-    assert place.read_log(THIRD) == DATA
-
-
-def test_a_cloud_that_stays_silent(cloud: Cloud) -> None:
-    place = place_of("gs://bucket/t")
-    sent: list[int] = []
-
-    def fault(number: int, method: str, path: str) -> str:
-        if method == "PUT":
-            sent.append(number)
-            return "lost"
-        return "cut" if sent and path.endswith(THIRD) else ""
-
-    cloud.fault = fault
-    with pytest.raises(OutcomeUnknown):
-        place.create_entry(THIRD, DATA, attempt="attempt-1")
-    cloud.fault = lambda *_: ""
-    assert place.read_log(THIRD) == DATA
-    assert (
-        cloud.objects[f"bucket/t/_delta_log/{THIRD}"].headers["content-type"] == "application/json"
-    )

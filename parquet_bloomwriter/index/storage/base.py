@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Storage: TypeAlias = LocalStorage | ObjectStorage
 
 SCHEMES = ("s3://", "gs://", "abfss://", "hdfs://")
-"""What the absolute path of an object or prefix begins with; see `stores.buckets`."""
+"""What the absolute path of an object or prefix begins with; see `stores.open`."""
 
 _local = LocalStorage()
 

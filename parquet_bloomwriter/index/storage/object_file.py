@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from parquet_bloomwriter.source.base import Range
-    from parquet_bloomwriter.stores.buckets import Bucket
+    from parquet_bloomwriter.stores.base import TableStore
 
 WHOLE_BYTES = 8 << 20
 """Up to so many bytes, a file is fetched whole."""
@@ -95,7 +95,7 @@ class ObjectSource(RangeReader):
     fd = -1
     """It has none."""
 
-    def __init__(self, bucket: Bucket, key: str, size: int, *, keep: bool) -> None:
+    def __init__(self, bucket: TableStore, key: str, size: int, *, keep: bool) -> None:
         """Read an object of which the log says that it has `size` bytes."""
         url = bucket.spell(key)
         super().__init__(size, name=url)
@@ -191,7 +191,7 @@ class ObjectSource(RangeReader):
 
 @contextmanager
 def open_object_file(
-    bucket: Bucket, key: str, size: int, *, keep: bool, whole: bool
+    bucket: TableStore, key: str, size: int, *, keep: bool, whole: bool
 ) -> Iterator[CachedObject | ObjectSource]:
     """Open a file of an index on a store. See `base.open_file`.
 
@@ -213,7 +213,7 @@ def open_object_file(
     source.close()
 
 
-def fetch_ranges(bucket: Bucket, key: str, size: int, ranges: Sequence[Range]) -> list[bytes]:
+def fetch_ranges(bucket: TableStore, key: str, size: int, ranges: Sequence[Range]) -> list[bytes]:
     """Fetch ranges of an object at the same time, and check that it is as the log says.
 
     Raises:
@@ -267,7 +267,7 @@ def begin_file() -> NewKept | Any:  # noqa: ANN401  a file object of `tempfile`
         return _Nameless()
 
 
-def keep_whole(bucket: Bucket, key: str, new: NewKept, *, etag: str, size: int) -> None:
+def keep_whole(bucket: TableStore, key: str, new: NewKept, *, etag: str, size: int) -> None:
     """Keep a file that holds all bytes of an object.
 
     Raises:
@@ -279,7 +279,7 @@ def keep_whole(bucket: Bucket, key: str, new: NewKept, *, etag: str, size: int) 
     default_cache().keep(new, name, etag=etag, size=size, ranges=ranges, crc=crc)
 
 
-def kept_entry(bucket: Bucket, key: str, etag: str) -> bytes | None:
+def kept_entry(bucket: TableStore, key: str, etag: str) -> bytes | None:
     """Return an entry of a log that was kept on this machine, if it has this ETag."""
     kept = default_cache().get(_name_of(bucket, key, _ENTRY))
     if kept is None:
@@ -290,7 +290,7 @@ def kept_entry(bucket: Bucket, key: str, etag: str) -> bytes | None:
         os.close(kept.fd)
 
 
-def keep_entry(bucket: Bucket, key: str, etag: str, data: bytes) -> None:
+def keep_entry(bucket: TableStore, key: str, etag: str, data: bytes) -> None:
     """Keep an entry of a log on this machine, if there is a place."""
     with suppress(OSError):
         new = default_cache().begin()
@@ -303,18 +303,18 @@ def keep_entry(bucket: Bucket, key: str, etag: str, data: bytes) -> None:
             new.discard()
 
 
-def forget(bucket: Bucket, key: str) -> None:
+def forget(bucket: TableStore, key: str) -> None:
     """Remove what is kept of an object that was deleted."""
     _etags.pop(bucket.spell(key), None)
     for kind in (_WHOLE, _RANGES):
         default_cache().forget(_name_of(bucket, key, kind))
 
 
-def _forget_if_replaced(bucket: Bucket, key: str) -> None:
+def _forget_if_replaced(bucket: TableStore, key: str) -> None:
     """Remove what is kept of an object, unless it still has the same ETag."""
     url = bucket.spell(key)
     try:
-        state = bucket.head(key)
+        state = bucket.state(key)
     except FileProblem as error:
         raise problem_of(error, url) from error
     etag = None if state is None else state.etag
@@ -347,7 +347,7 @@ def _cut(start: int, stop: int) -> Iterator[Range]:
         yield first, min(first + _PIECE_BYTES, stop)
 
 
-def _whole(bucket: Bucket, key: str, size: int) -> KeptObject:
+def _whole(bucket: TableStore, key: str, size: int) -> KeptObject:
     """Return all bytes of an object as a file on this machine, fetched if need be."""
     name = _name_of(bucket, key, _WHOLE)
     kept = default_cache().get(name)
@@ -372,7 +372,9 @@ def _whole(bucket: Bucket, key: str, size: int) -> KeptObject:
         new.discard()
 
 
-def _keep_ranges(bucket: Bucket, key: str, size: int, pieces: Sequence[tuple[int, bytes]]) -> None:
+def _keep_ranges(
+    bucket: TableStore, key: str, size: int, pieces: Sequence[tuple[int, bytes]]
+) -> None:
     etag = _etags.get(bucket.spell(key))
     if etag is None:
         return
@@ -400,5 +402,5 @@ def _write(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _name_of(bucket: Bucket, key: str, kind: str) -> str:
+def _name_of(bucket: TableStore, key: str, kind: str) -> str:
     return f"{bucket.endpoint}\n{bucket.name}\n{key}\n{kind}"
