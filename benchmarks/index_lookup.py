@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.index.entry import IndexFile
 
 _SIZES = (100_000,)
 _FILTER_BYTES = 4096
@@ -62,8 +62,8 @@ class Synthetic:
 def _write(folder: Path, num_files: int) -> None:
     import pyarrow as pa
 
+    from parquet_bloomwriter.index.entry import Entry, IndexedColumn, State
     from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, State
     from parquet_bloomwriter.index.log.log import IndexLog
 
     version = folder / "v__=0"

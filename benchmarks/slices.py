@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.index.entry import IndexFile
 
 _SIZES = (100_000,)
 _FILTER_BYTES = 4096
@@ -95,8 +95,8 @@ def make(table: Path, num_files: int) -> None:
     import pyarrow as pa
 
     from parquet_bloomwriter.index.build.slices import plan_slices, write_slices
+    from parquet_bloomwriter.index.entry import Entry, IndexedColumn, State
     from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, State
     from parquet_bloomwriter.index.log.log import IndexLog
 
     folder = table / "_bloom_index/ids"

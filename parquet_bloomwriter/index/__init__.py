@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         vacuum,
     )
     from parquet_bloomwriter.index.engine import Engine, Progress, Unindexed
-    from parquet_bloomwriter.index.log.entry import State
+    from parquet_bloomwriter.index.entry import State
     from parquet_bloomwriter.index.report import (
         Code,
         IndexColumn,
@@ -88,7 +88,7 @@ __getattr__ = importer(
         **dict.fromkeys(("Code", "Reason"), "report"),
         **dict.fromkeys(("IndexColumn", "IndexInfo", "IndexReport", "IndexUse"), "report"),
         **dict.fromkeys(("LeftOut", "LookupReport", "plain"), "report"),
-        "State": "log.entry",
+        "State": "entry",
     },
 )
 

@@ -472,7 +472,7 @@ def _with_changes(
     table: StrPath, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
 ) -> IndexInfo:
     from parquet_bloomwriter.index.changes import current_files
-    from parquet_bloomwriter.index.managed_tables import managed_table, state_of, why_unnamed
+    from parquet_bloomwriter.index.table.metadata import managed_table, state_of, why_unnamed
 
     if not info.root:
         return info

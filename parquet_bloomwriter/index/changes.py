@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.entry import Entry
     from parquet_bloomwriter.index.format.manifest import FileTable
-    from parquet_bloomwriter.index.log.entry import Entry
     from parquet_bloomwriter.source.folders import Leftovers
 
     StrPath: TypeAlias = str | os.PathLike[str]
@@ -172,7 +172,7 @@ def _is_folder(path: str, root: str) -> bool:
     """Return whether a path is a folder; the root of a table is one."""
     if not is_on_store(path):
         return os.path.isdir(path)
-    from parquet_bloomwriter.index.table_objects import is_folder
+    from parquet_bloomwriter.index.table.objects import is_folder
 
     return path == root or is_folder(path)
 

@@ -138,7 +138,7 @@ def _schema_of(table: StrPath, files: StrPath | Sequence[StrPath] | None) -> _Sc
     from parquet_bloomwriter.index.changes import current_files
     from parquet_bloomwriter.index.files import location
     from parquet_bloomwriter.index.layout import table_root
-    from parquet_bloomwriter.index.managed_tables import managed_table
+    from parquet_bloomwriter.index.table.metadata import managed_table
 
     root = table_root(table)
     managed = managed_table(table, root)

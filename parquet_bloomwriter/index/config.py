@@ -10,8 +10,8 @@ from parquet_bloomwriter.arguments import names_of, rates_of
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.contract import CONTRACTS, LISTING, OPTION
 from parquet_bloomwriter.index.engine import Origin
-from parquet_bloomwriter.index.log.entry import IndexedColumn
-from parquet_bloomwriter.index.managed_tables import state_of
+from parquet_bloomwriter.index.entry import IndexedColumn
+from parquet_bloomwriter.index.table.metadata import state_of
 from parquet_bloomwriter.sbbf.sizing import check_max_bytes
 from parquet_bloomwriter.text import suggestion
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.index.contract import Contract
-    from parquet_bloomwriter.index.log.entry import Entry
-    from parquet_bloomwriter.index.managed_tables import TableState
+    from parquet_bloomwriter.index.entry import Entry
+    from parquet_bloomwriter.index.table.metadata import TableState
 
 V = TypeVar("V", float, int)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.changes import compare
+from parquet_bloomwriter.index.entry import STABLE, State
 from parquet_bloomwriter.index.layout import home_of, index_folders, root_of, table_root
-from parquet_bloomwriter.index.log.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.version_files import bytes_of
 from parquet_bloomwriter.index.report import IndexColumn, IndexInfo, IndexReport
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
+    from parquet_bloomwriter.index.entry import Entry, IndexedColumn
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
 
     StrPath: TypeAlias = str | os.PathLike[str]
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from parquet_bloomwriter.index.entry import IndexFile
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.sbbf import Sbbf
 
 Origin = Literal["values", "embedded", "auto"]

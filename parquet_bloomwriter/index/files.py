@@ -98,7 +98,7 @@ def list_files(
     """
     left = Leftovers() if leftovers is None else leftovers
     if is_on_store(root):
-        from parquet_bloomwriter.index.table_objects import list_objects
+        from parquet_bloomwriter.index.table.objects import list_objects
 
         listed = list_objects(root, left)
         sure: list[FileId] = [*listed.sure]
@@ -145,7 +145,7 @@ def file_id(root: str, path: str) -> FileId:
         StoreProblem: If it is on a store that refuses or does not answer.
     """
     if is_on_store(path):
-        from parquet_bloomwriter.index.table_objects import object_id
+        from parquet_bloomwriter.index.table.objects import object_id
 
         return object_id(path, relative_path(root, path))
     return identity(relative_path(root, path), os.stat(path))

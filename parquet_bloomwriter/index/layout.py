@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from parquet_bloomwriter.errors import Remedy
-    from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.entry import Entry
 
 HOME = "_bloom_index"
 """Folder of a table's indexes, in the table's root."""
@@ -100,7 +100,7 @@ def absolute_path(given: str | os.PathLike[str]) -> str:
     if text.startswith("/"):
         return _normal_path(text)
     if is_iceberg(text):
-        from parquet_bloomwriter.index.managed_tables import iceberg_table
+        from parquet_bloomwriter.index.table.metadata import iceberg_table
 
         return iceberg_table(text).root
     return known_spelling(text) if _ON_STORE.match(text) else local_path(text)
@@ -141,7 +141,7 @@ def table_root(table: str | os.PathLike[str]) -> str:
     """
     path = absolute_path(table)
     if is_on_store(path):
-        from parquet_bloomwriter.index.table_objects import root_on_store
+        from parquet_bloomwriter.index.table.objects import root_on_store
 
         return root_on_store(path)
     if os.path.isdir(path):

@@ -17,7 +17,7 @@ from parquet_bloomwriter.text import count, listed, name, rate, safe, size
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import Unindexed
-    from parquet_bloomwriter.index.log.entry import State
+    from parquet_bloomwriter.index.entry import State
     from parquet_bloomwriter.reports.summary import Report, Summary
     from parquet_bloomwriter.source.folders import PassedOver
 

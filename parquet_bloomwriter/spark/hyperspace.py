@@ -24,8 +24,8 @@ from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.index import api
 from parquet_bloomwriter.index.config import MAX_FILE_BYTES, MAX_TOTAL_BYTES
+from parquet_bloomwriter.index.entry import KIND
 from parquet_bloomwriter.index.layout import table_root
-from parquet_bloomwriter.index.log.entry import KIND
 from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.connect.where import Where
 from parquet_bloomwriter.spark.index_frames import frame_of_details, frame_of_indexes

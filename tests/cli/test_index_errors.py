@@ -15,7 +15,7 @@ from bloomify.commands.index.create import DEFAULT_FPP, create
 from bloomify.exits import ExitCode, exit_code_of
 from parquet_bloomwriter import errors, index
 from parquet_bloomwriter.index import config
-from parquet_bloomwriter.index.log.entry import State
+from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
 from tests.cli.index_tables import found, write_table
 

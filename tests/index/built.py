@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from parquet_bloomwriter.index.engine import Origin
-    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.index.entry import IndexFile
 
 GLOBAL_BLOCKS = 1 << 12
 

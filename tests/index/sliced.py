@@ -12,7 +12,7 @@ from parquet_bloomwriter.index.log.log import IndexLog
 from tests.index.support import Made
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, SliceFile
+    from parquet_bloomwriter.index.entry import Entry, IndexedColumn, SliceFile
 
 
 def slices_of(folder: str, entry: Entry, column: IndexedColumn) -> SliceFile | None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from parquet_bloomwriter.hashing import xxh64
+from parquet_bloomwriter.index.entry import Entry, GlobalFilter, IndexedColumn, IndexFile, State
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format.columns import column_type
-from parquet_bloomwriter.index.log.entry import Entry, GlobalFilter, IndexedColumn, IndexFile, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
 from parquet_bloomwriter.metadata import Leaf, PhysicalType

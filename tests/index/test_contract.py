@@ -17,8 +17,8 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.build.threads import ThreadEngine
+from parquet_bloomwriter.index.entry import with_checksum
 from parquet_bloomwriter.index.files import are_unchanged
-from parquet_bloomwriter.index.log.entry import with_checksum
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
 

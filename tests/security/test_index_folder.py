@@ -14,8 +14,8 @@ import pytest
 from parquet_bloomwriter import clear_cache, index
 from parquet_bloomwriter.errors import BloomwriterError, IndexNotFound, IndexProblem
 from parquet_bloomwriter.index import layout
+from parquet_bloomwriter.index.entry import from_json
 from parquet_bloomwriter.index.layout import LOG
-from parquet_bloomwriter.index.log.entry import from_json
 from parquet_bloomwriter.spark.plan.catalog import matching_indexes
 from tests.torture.security.limits import little_memory, no_hang
 from tests.torture.security.logs import append, index_folder, newest, rewrite

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
-from parquet_bloomwriter.index.log.entry import State
+from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.rules import session as rules_session

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument
+from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.index.format import slice_file
-from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.query.sliced import SlicedIndex
 from parquet_bloomwriter.spark import BFIndexConfig, Hyperspace
 from parquet_bloomwriter.spark.plan.relations import list_table, table_of

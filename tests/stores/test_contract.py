@@ -111,7 +111,7 @@ class StoreContract:
         assert names("z") == []
         with pytest.raises(FileNotFoundError):
             list(store.files_in(f"{folder}/nowhere"))
-        questions = [
+        questions: list[tuple[str, str | tuple[str, ...], bool]] = [
             ("a b/2.json", "", True), ("a b/2", "", store.kind == "S3"), ("a b/c/", "", True),
             ("a b/", ".json", True), ("a b/", (".x", ".json"), True), ("a bc/", ".json", False),
             ("nowhere/", "", False),

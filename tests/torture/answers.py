@@ -5,19 +5,26 @@ patterns; writer, options, filters; one file, or hive folders whose files lack c
 above the maximum. Its predicates come as SQL, lists and pyarrow expressions. The oracle evaluates
 them in plain Python, row by row, on the values that pyarrow reads without any filter. DuckDB reads
 the same SQL, where it means the same: no file is left out that it finds rows in.
+
+Literals with a type (`CAST(0.1 AS FLOAT)`, `TIMESTAMP '...+02:00'`) come in SQL only, and DuckDB is
+their oracle. By an error of the library, verbs may refuse these, thousands of alternatives, texts
+that are not UTF-8, and files that were rewritten meanwhile; they may not return other rows.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import random
 import shutil
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from operator import eq, ge, gt, le, lt, ne
+from operator import eq, ge, gt, le, lt, ne, or_
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -29,11 +36,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from parquet_bloomwriter import bloomify, dataset, iter_batches, probe, read_table, scan_polars
+from parquet_bloomwriter.errors import BloomwriterError, FileChanged
 from tests.torture.harness import Campaign, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from parquet_bloomwriter.predicate import Filters
 
@@ -55,6 +62,49 @@ _PRICES = [Decimal(one) for one in ("0.00", "0.70", "-0.70", "2.50", "99.99", "1
 _TIMES = [time(0), time(1), time(12, 30), time(23, 59, 59)]
 _MOMENTS = [datetime(1969, 12, 31, 23), datetime(1970, 1, 1), datetime(2024, 2, 29, 12, 0, 1)]  # noqa: DTZ001
 _TEXTS = ["", "a", "b", "ab", "é", "Z", "1", "01", "null", "__filename", "it's"]
+
+_FAR = [datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)]  # noqa: DTZ001
+_NOT_UTF8 = "\udcff"
+_MANY = (102, 12_000)
+"""Alternatives of one condition."""
+
+_DISPUTED = ("01+02:00'", "0000009", "00.0000005'", "00.000000499'", "01.000000001'")
+"""Ends of literals of which engines cut or ignore a part: no row group is left out in which DuckDB
+finds rows, but those of `read_table` may be others."""
+
+_NUMBERS = ["0", "1", "-1", "0.1", "0.7", "-2.25", "2.50", "9007199254740993", "1e10", "7e-1"]
+_NUMBERS += ["0.1000000000000000055", "0.70000000000000001", "99.990000000000001"]
+_TYPED: dict[str, list[str]] = {
+    "numbers": [
+        *_NUMBERS,
+        *(f"CAST({one} AS {type_})" for one in _NUMBERS for type_ in ("FLOAT", "DOUBLE")),
+        *(
+            f"CAST({one} AS DECIMAL({digits}))"
+            for one in _NUMBERS[:8]
+            for digits in ("18,3", "38,2")
+        ),
+        *(f"CAST({one} AS {type_})" for one in _NUMBERS[:3] for type_ in ("BIGINT", "SMALLINT")),
+    ],
+    "times": [f"TIME '12:30{rest}'" for rest in ("", ":00.000000499", ":00.0000005", ":00.999")],
+    "dates": [
+        *(f"TIMESTAMP '2024-02-29{rest}'" for rest in ("", " 00:00:00", " 00:00:00.000001")),
+        *("'2024-02-29'", "CAST('1970-01-01' AS DATE)", "DATE '9999-12-31'", "DATE '0001-01-01'"),
+    ],
+    "timestamps": [
+        *(
+            f"TIMESTAMP '2024-02-29 12:00:01{rest}'"
+            for rest in (".000000001", ".0000009", "+02:00")
+        ),
+        *(
+            f"TIMESTAMPTZ '2024-02-29 14:00:01{rest}'"
+            for rest in ("+02:00", "+02", ".0000009+02:00")
+        ),
+        *("DATE '1970-01-01'", "'1970-01-01 00:00:00'", "CAST('1970-01-01' AS TIMESTAMP)"),
+        *("TIMESTAMP '9999-12-31 23:59:59'", "TIMESTAMP '0001-01-01 00:00:00'"),
+    ],
+    "texts": ["CAST(1 AS VARCHAR)", "CAST('a' AS VARCHAR)", "CAST('' AS TEXT)"],
+}
+"""Literals that only SQL has, by the kind of the column."""
 
 POOLS: dict[pa.DataType, list[Any]] = {
     pa.int8(): [-128, 0, 1, 127],
@@ -90,6 +140,9 @@ class Table:
     files: dict[str, list[range]]
     """By path: the rows of each row group, by their numbers."""
 
+    stored: pa.Table
+    """The rows, without any pruning."""
+
     writer: str
 
 
@@ -103,6 +156,35 @@ class Condition:
     column: str = ""
     values: tuple[Any, ...] = ()
     parts: tuple[Condition, ...] = ()
+    cast: str = ""
+    """Type that SQL casts the column to."""
+
+    @property
+    def leaves(self) -> Iterator[Condition]:
+        """The conditions on columns."""
+        if not self.parts:
+            yield self
+        for part in self.parts:
+            yield from part.leaves
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether only SQL has it."""
+        return any(one.cast or any(isinstance(v, Typed) for v in one.values) for one in self.leaves)
+
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether an error is an answer, too."""
+        leaves = list(self.leaves)
+        is_odd = any(_NOT_UTF8 in one.values for one in leaves)
+        return self.is_typed or is_odd or len(leaves) > max(_MANY) // 10
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A literal that only SQL has."""
+
+    sql: str
 
 
 class Answers(Campaign):
@@ -136,13 +218,22 @@ plain Python selects; `probe` must keep their row groups, and those in which Duc
                     filters = notation(tree, table)
                     if filters is None:
                         continue
-                    rows = [row["row"] for row in table.rows if _holds(tree, row, table, notation)]
-                    show(f"{filters}: {rows}")
-                    for verb in chance.sample(VERBS, 2):
+                    if tree.is_typed:
+                        rows = _rows_of_duckdb(table, filters)
+                    else:
+                        rows = [
+                            row["row"] for row in table.rows if _holds(tree, row, table, notation)
+                        ]
+                    if rows is None:
+                        continue
+                    shown = str(filters)[:300]
+                    show(f"{shown}: {rows}")
+                    is_disputed = tree.is_typed and any(one in str(filters) for one in _DISPUTED)
+                    for verb in (probes,) if is_disputed else chance.sample(VERBS, 2):
                         tried += 1
                         problems += [
-                            f"{verb.__name__} by {table.writer}: {filters}: {one}"
-                            for one in verb(table, filters, tree, rows, chance)
+                            f"{verb.__name__} by {table.writer}: {shown}: {one}"
+                            for one in _answers(verb, table, filters, tree, rows, chance)
                         ]
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -168,6 +259,7 @@ def _table(chance: random.Random, folder: Path) -> Table:
     parts, size = keys or [""], ROWS // max(len(keys), 1)
     rows: list[dict[str, Any]] = []
     files: dict[str, list[range]] = {}
+    tables: list[pa.Table] = []
     for place, key in enumerate(parts):
         part = pa.table(whole).slice(place * size, size)
         if place:  # the first file makes the schema of the table
@@ -185,6 +277,8 @@ def _table(chance: random.Random, folder: Path) -> Table:
         stored = _plain(pq.ParquetFile(path).read())
         absent = dict.fromkeys(columns)
         rows += [{**absent, **row, **({"k": key} if keys else {})} for row in stored]
+        kept = _decoded(pq.ParquetFile(path).read())
+        tables.append(kept.append_column("k", pa.array([key] * len(kept))) if keys else kept)
         files[str(path)] = list(_row_groups(path, place * size))
     if keys:
         types = {name: type_ for name, type_ in columns.items() if name != "k"}
@@ -195,7 +289,23 @@ def _table(chance: random.Random, folder: Path) -> Table:
         )
         columns = types | ({"k": pa.string()} if is_text else {})
     path = folder if keys else folder / "x.parquet"
-    return Table(path=path, columns=_stored(path, columns), rows=rows, files=files, writer=writer)
+    return Table(
+        path=path,
+        columns=_stored(path, columns),
+        rows=rows,
+        files=files,
+        stored=pa.concat_tables(tables, promote_options="permissive"),
+        writer=writer,
+    )
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries are plain columns."""
+    plain = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(plain))
 
 
 def _stored(path: Path, columns: dict[str, pa.DataType]) -> dict[str, pa.DataType]:
@@ -345,7 +455,22 @@ def _condition(chance: random.Random, table: Table, depth: int = 2) -> Condition
         parts = tuple(_condition(chance, table, depth - 1) for _ in range(number))
         return Condition(operator=operator, parts=parts)
     column = chance.choice(list(table.columns))
+    kind = chance.random()
+    if kind < 0.15:
+        typed = _typed(chance, table, column)
+        if typed is not None:
+            return typed
     pool = _literals(table, column)
+    if kind > 0.998:
+        number = chance.choice(_MANY)
+        others = range(number // 2) if pa.types.is_integer(table.columns[column]) else ()
+        alternatives = itertools.islice(itertools.cycle([*pool, *others]), number)
+        return Condition(
+            operator="OR",
+            parts=tuple(
+                Condition(operator="=", column=column, values=(one,)) for one in alternatives
+            ),
+        )
     operator = chance.choice([*_COMPARE, *_COMPARE, "IN", "NOT IN", "IS NULL", "IS NOT NULL"])
     number = chance.randint(1, 4) if operator.endswith("IN") else 1
     values = tuple(chance.choices(pool, k=number))
@@ -362,7 +487,39 @@ def _literals(table: Table, column: str) -> list[Any]:
         others = pa.array(_TIMES, type_).view(_integer_of(type_)).to_pylist()
     if pa.types.is_decimal(type_):
         others = [*others, 0.7, -0.7, 2.5]
+    if pa.types.is_date(type_):
+        others = [*others, *(one.date() for one in _FAR)]
+    if pa.types.is_timestamp(type_):
+        others = [*others, *(one.replace(tzinfo=UTC if type_.tz else None) for one in _FAR)]
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        others = [*others, _NOT_UTF8]
     return [*stored.values(), *others] or [None]
+
+
+def _typed(chance: random.Random, table: Table, column: str) -> Condition | None:
+    """Return a condition with literals that only SQL has; None where there are none."""
+    type_ = table.columns[column]
+    is_number = (
+        pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)
+    )
+    checks = {
+        "numbers": is_number,
+        "times": pa.types.is_time(type_),
+        "dates": pa.types.is_date(type_),
+        "timestamps": pa.types.is_timestamp(type_),
+        "texts": pa.types.is_string(type_),
+    }
+    kind = next((one for one, applies in checks.items() if applies), None)
+    if kind is None:
+        return None
+    operator = chance.choice([*_COMPARE, "=", "=", "IN"])
+    values = chance.choices(_TYPED[kind], k=2 if operator == "IN" else 1)
+    return Condition(
+        operator=operator,
+        column=column,
+        values=tuple(map(Typed, values)),
+        cast=chance.choice(["", "", "DOUBLE", "BIGINT"]) if kind == "numbers" else "",
+    )
 
 
 def _holds(node: Condition, row: dict[str, Any], table: Table, notation: Any) -> bool | None:  # noqa: ANN401, PLR0911
@@ -434,6 +591,8 @@ def _sql(node: Condition, table: Table) -> str | None:  # noqa: PLR0911
             return f"NOT ({parts[0]})"
         return f" {node.operator} ".join(f"({one})" for one in parts)
     name = '"' + node.column + '"'
+    if node.cast:
+        name = f"CAST({name} AS {node.cast})"
     if node.operator.startswith("IS"):
         return f"{name} {node.operator}"
     spelled = [_spelled(one, table.columns[node.column]) for one in node.values]
@@ -445,7 +604,9 @@ def _sql(node: Condition, table: Table) -> str | None:  # noqa: PLR0911
 
 
 def _spelled(value: Any, type_: pa.DataType) -> str | None:  # noqa: ANN401, PLR0911
-    if value is None:
+    if isinstance(value, Typed):
+        return value.sql
+    if value is None or value == _NOT_UTF8:
         return None
     if pa.types.is_time(type_):
         unit = 1_000 if pa.types.is_time32(type_) else 1_000_000
@@ -475,7 +636,9 @@ def _lists(node: Condition, table: Table) -> list[Any] | None:
     if node.operator == "AND" and all(not one.parts for one in node.parts):
         parts = [_lists(one, table) for one in node.parts]
         return None if None in parts else [one for part in parts for one in part or ()]
-    if node.parts or node.operator.startswith("IS") or None in node.values:
+    if node.parts or node.operator.startswith("IS") or None in node.values or node.is_typed:
+        return None
+    if _NOT_UTF8 in node.values and node.operator.startswith(("<", ">")):
         return None
     values = [_scalar(one, table.columns[node.column]) for one in node.values]
     if node.operator.endswith("IN"):
@@ -500,12 +663,14 @@ def _expression(node: Condition, table: Table) -> Any:  # noqa: ANN401, PLR0911
             return None if inner.parts or inner.operator.endswith("IN") else ~parts[0]
         if any(one.operator == "NOT" for one in node.parts):
             return None
-        return parts[0] & parts[1] if node.operator == "AND" else parts[0] | parts[1]
+        return parts[0] & parts[1] if node.operator == "AND" else functools.reduce(or_, parts)
     field, type_ = pc.field(node.column), table.columns[node.column]
     if node.operator.startswith("IS"):
         return field.is_null() if node.operator == "IS NULL" else field.is_valid()
     plain = type_.value_type if pa.types.is_dictionary(type_) else type_
-    if None in node.values or pa.types.is_decimal(plain):
+    if None in node.values or _NOT_UTF8 in node.values or pa.types.is_decimal(plain):
+        return None
+    if node.is_typed:
         return None
     values = [pa.scalar(_scalar(one, type_), plain) for one in node.values]
     if node.operator.endswith("IN"):
@@ -516,6 +681,36 @@ def _expression(node: Condition, table: Table) -> Any:  # noqa: ANN401, PLR0911
 
 
 # Verbs.
+
+
+def _answers(  # noqa: PLR0913, PLR0917  what a verb gets
+    verb: Callable[..., Iterator[str]],
+    table: Table,
+    filters: Filters,
+    tree: Condition,
+    rows: list[int],
+    chance: random.Random,
+) -> Iterator[str]:
+    """Ask a verb; say what is wrong with its answer, or its error."""
+    try:
+        yield from verb(table, filters, tree, rows, chance)
+    except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001  whatever it is
+        if not (tree.may_be_refused and isinstance(error, BloomwriterError)):
+            yield f"{type(error).__name__}: {error}"
+
+
+def _rows_of_duckdb(table: Table, sql: str) -> list[int] | None:
+    """Return the rows that DuckDB selects; None where it refuses, or NaN is another value to it."""
+    if any(
+        isinstance(one, float) and math.isnan(one) for row in table.rows for one in row.values()
+    ):
+        return None
+    stored = table.stored  # noqa: F841  named in the query
+    try:
+        found = _duckdb().execute(f"SELECT row FROM stored WHERE {sql}").fetchall()  # noqa: S608
+    except duckdb.Error:
+        return None
+    return [row for (row,) in found]
 
 
 def _differs(found: Sequence[int], rows: Sequence[int]) -> Iterator[str]:
@@ -585,11 +780,12 @@ def polars(
 ) -> Iterator[str]:
     """Ask Polars by an expression of its own; the referee is Polars on the whole table."""
     lazy = scan_polars(table.path)
+    whole = lazy.collect()
+    yield from _differs(whole["row"].to_list(), range(len(table.rows)))
     try:
         expression = _of_polars(tree, table)
         if expression is None:
             return
-        whole = lazy.collect()
         rows = whole.filter(expression)["row"].to_list()
     except (pl.exceptions.PolarsError, OverflowError, TypeError):
         return
@@ -603,13 +799,17 @@ def polars(
 
 def _of_polars(node: Condition, table: Table) -> Any:  # noqa: ANN401, PLR0911
     """Write a condition as an expression of Polars; None where it has none."""
+    if len(node.parts) > min(_MANY):  # Polars takes minutes for these, or more stack than it has
+        return None
     if node.parts:
         parts = [_of_polars(one, table) for one in node.parts]
         if any(one is None for one in parts):
             return None
         if node.operator == "NOT":
             return ~parts[0]
-        return parts[0] & parts[1] if node.operator == "AND" else parts[0] | parts[1]
+        return parts[0] & parts[1] if node.operator == "AND" else functools.reduce(or_, parts)
+    if node.is_typed or _NOT_UTF8 in node.values:
+        return None
     if node.column.startswith("^") or pa.types.is_time(table.columns[node.column]):
         return None
     field = pl.col(node.column)
@@ -621,4 +821,43 @@ def _of_polars(node: Condition, table: Table) -> Any:  # noqa: ANN401, PLR0911
     return _COMPARE[node.operator](field, node.values[0])
 
 
-VERBS = (read_all, batches, datasets, probes, polars)
+def rewritten(
+    table: Table, filters: Filters, _: Condition, rows: list[int], chance: random.Random
+) -> Iterator[str]:
+    """Rewrite the files of a dataset that is open: its rows, or an error."""
+    copy = table.path.with_name(f"{table.path.name}-copy")
+    if table.path.is_dir():
+        shutil.copytree(table.path, copy)
+    else:
+        shutil.copy(table.path, copy)
+    try:
+        found = dataset(copy, filters=filters)
+        for path in table.files:
+            own = copy / Path(path).relative_to(table.path)
+            reverse = pq.ParquetFile(own).read()
+            reverse = reverse.take(list(reversed(range(len(reverse)))))
+            pq.write_table(reverse, own, row_group_size=chance.choice([3, 7, 40]))
+        with suppress(FileChanged):
+            yield from _differs(found.to_table()["row"].to_pylist(), rows)
+    finally:
+        shutil.rmtree(copy) if copy.is_dir() else copy.unlink()
+
+
+def impossible_paths(
+    table: Table, filters: Filters, _: Condition, __: list[int], chance: random.Random
+) -> Iterator[str]:
+    """Ask for a file whose name no file can have."""
+    verbs: list[Callable[..., object]] = [read_table, dataset, probe]
+    verb = chance.choice(verbs)
+    try:
+        verb(f"{table.path}\0", filters=filters)
+    except (BloomwriterError, FileNotFoundError):
+        return
+    yield f"{verb.__name__} takes a path with a NUL"
+
+
+VERBS = (
+    *(read_all, batches, datasets, probes, polars) * 3,
+    rewritten,
+    impossible_paths,
+)

@@ -18,14 +18,14 @@ from parquet_bloomwriter.index.build.survey import check_complete
 from parquet_bloomwriter.index.build.table_filter import merge_partials
 from parquet_bloomwriter.index.build.version_filters import build_filters, make_plan, make_tasks
 from parquet_bloomwriter.index.describe import report_on
+from parquet_bloomwriter.index.entry import GlobalFilter, State
 from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
 from parquet_bloomwriter.index.layout import root_of
-from parquet_bloomwriter.index.log.entry import GlobalFilter, State
 from parquet_bloomwriter.index.log.transaction import run_transaction
 from parquet_bloomwriter.index.log.version_files import files_of, unreferenced
-from parquet_bloomwriter.index.managed_tables import with_completeness
 from parquet_bloomwriter.index.query.known_columns import with_names
 from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.table.metadata import with_completeness
 from parquet_bloomwriter.text import percent
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.build.version_filters import BuildResult
     from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.engine import Engine, Progress
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, IndexFile
+    from parquet_bloomwriter.index.entry import Entry, IndexedColumn, IndexFile
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.log.transaction import Transaction
     from parquet_bloomwriter.index.report import IndexReport

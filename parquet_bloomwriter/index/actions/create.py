@@ -12,11 +12,11 @@ from parquet_bloomwriter.index.actions.commit import VersionRequest, build_versi
 from parquet_bloomwriter.index.build.survey import check_nothing_unknown, survey_files
 from parquet_bloomwriter.index.changes import compare, current_files
 from parquet_bloomwriter.index.config import config_of
+from parquet_bloomwriter.index.entry import Entry, State
 from parquet_bloomwriter.index.layout import HOME, check_folder, root_of, table_root
-from parquet_bloomwriter.index.log.entry import Entry, State
 from parquet_bloomwriter.index.log.transaction import load_stable, next_id
-from parquet_bloomwriter.index.managed_tables import check_named, managed_table, state_of
-from parquet_bloomwriter.index.table_formats import check_plain
+from parquet_bloomwriter.index.table.metadata import check_named, managed_table, state_of
+from parquet_bloomwriter.index.table.records import check_plain
 from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import none_in
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.build.survey import Survey
     from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.engine import Engine, Progress
+    from parquet_bloomwriter.index.entry import IndexedColumn
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.log.entry import IndexedColumn
     from parquet_bloomwriter.index.log.log import IndexLog
-    from parquet_bloomwriter.index.managed_tables import ManagedTable
     from parquet_bloomwriter.index.report import IndexReport
+    from parquet_bloomwriter.index.table.metadata import ManagedTable
 
     StrPath = str | os.PathLike[str]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import IndexNotFound, IndexProblem
 from parquet_bloomwriter.index.describe import report_on
-from parquet_bloomwriter.index.log.entry import STABLE, OtherFormat, State
+from parquet_bloomwriter.index.entry import STABLE, OtherFormat, State
 from parquet_bloomwriter.index.log.transaction import (
     CREATE_IT,
     cancel_action,
@@ -21,7 +21,7 @@ from parquet_bloomwriter.index.log.transaction import (
 from parquet_bloomwriter.index.log.version_files import is_intact, unreferenced
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.entry import Entry
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.report import IndexReport
 

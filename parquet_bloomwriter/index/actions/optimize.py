@@ -26,6 +26,7 @@ from parquet_bloomwriter.index.build.slices import plan_slices
 from parquet_bloomwriter.index.changes import known_files
 from parquet_bloomwriter.index.config import are_slices_wanted, with_slices_wanted
 from parquet_bloomwriter.index.describe import report_on
+from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format import part_writer as names
 from parquet_bloomwriter.index.format import slice_file
@@ -33,7 +34,6 @@ from parquet_bloomwriter.index.format.parquet_io import check_footer, integers_o
 from parquet_bloomwriter.index.format.part_reader import check_part, read_part
 from parquet_bloomwriter.index.format.part_writer import PartRow, PartWriter
 from parquet_bloomwriter.index.format.slice_file import SliceReader
-from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.transaction import (
     fail_if_overtaken,
     load_existing,
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.entry import IndexedColumn, IndexFile
     from parquet_bloomwriter.index.format.manifest import FileTable
-    from parquet_bloomwriter.index.log.entry import IndexedColumn, IndexFile
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.log.transaction import Transaction
     from parquet_bloomwriter.index.report import IndexReport

@@ -26,17 +26,17 @@ from parquet_bloomwriter.index.changes import compare, current_files
 from parquet_bloomwriter.index.config import config_of
 from parquet_bloomwriter.index.contract import LISTING
 from parquet_bloomwriter.index.describe import report_on
+from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.index.layout import root_of, table_root
-from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.transaction import fail_if_overtaken, load_existing
 from parquet_bloomwriter.index.log.version_files import check_intact
-from parquet_bloomwriter.index.managed_tables import (
+from parquet_bloomwriter.index.table.metadata import (
     check_named,
     managed_table,
     state_of,
     without_state,
 )
-from parquet_bloomwriter.index.table_formats import check_plain
+from parquet_bloomwriter.index.table.records import check_plain
 from parquet_bloomwriter.source.folders import Leftovers
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.build.survey import Survey
     from parquet_bloomwriter.index.changes import Changes
     from parquet_bloomwriter.index.engine import Engine, Progress
-    from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.entry import Entry
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.report import IndexReport
 

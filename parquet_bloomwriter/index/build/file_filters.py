@@ -34,8 +34,8 @@ from parquet_bloomwriter.hashing import XXHASH, hash_plain
 from parquet_bloomwriter.index.files import FileId, identity, settled
 from parquet_bloomwriter.index.format.columns import find_column, why_unreadable
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
-from parquet_bloomwriter.index.managed_tables import LoggedFile
 from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.table.metadata import LoggedFile
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, initial_num_blocks
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
@@ -156,7 +156,7 @@ def _read_filters_of_object(
     path: str, file: FileId | None, request: FilterRequest
 ) -> dict[str, FileFilters | str] | None:
     """Read or build the filters of an object: all requests carry the ETag of the first."""
-    from parquet_bloomwriter.index.table_objects import is_state_of
+    from parquet_bloomwriter.index.table.objects import is_state_of
 
     try:
         with open_data_file(path) as source:

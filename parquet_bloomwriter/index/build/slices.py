@@ -31,12 +31,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.entry import IndexFile, SliceFile
 from parquet_bloomwriter.index.format import slice_file as layout
 from parquet_bloomwriter.index.format.bit_matrix import transpose
 from parquet_bloomwriter.index.format.part_reader import check_part, read_part
 from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE, column_folder
 from parquet_bloomwriter.index.format.slice_file import Directory, Group, Section, SourcePart
-from parquet_bloomwriter.index.log.entry import IndexFile, SliceFile
 from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.storage.base import (
     is_on_store,

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from parquet_bloomwriter.index.config import IndexConfig
+    from parquet_bloomwriter.index.entry import IndexedColumn
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.log.entry import IndexedColumn
-    from parquet_bloomwriter.index.managed_tables import ManagedTable
+    from parquet_bloomwriter.index.table.metadata import ManagedTable
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.source.folders import Leftovers
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.build.survey import Survey
     from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.engine import Engine, GroupResult, PartInfo, Progress, Unindexed
-    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.index.entry import IndexFile
     from parquet_bloomwriter.sbbf import Sbbf
 
 CHANGED = "it changed while it was being read, or a change might not show in its time"

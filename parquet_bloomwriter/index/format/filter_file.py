@@ -4,8 +4,9 @@
     partial-<uuid>.bloom    | header | bitset |                 of some files, until it is joined
 
 The header is the usual one, so the bytes of the file give those of the bitset, and a lookup does
-not read the header. The log's entry has the CRC-32 of the whole file. Files of older versions of
-this package have neither; of them, a lookup reads the header.
+not read the header. The log's entry has the CRC-32 of the whole file: of a small file on a store,
+header and bitset are fetched, and the checksums made from them must agree with it. Files of older
+versions of this package have neither; of them, a lookup reads the header.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the entries
@@ -16,12 +17,13 @@ import uuid
 import zlib
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
+from parquet_bloomwriter.index.entry import IndexFile
 from parquet_bloomwriter.index.format.block_checks import (
     CheckedGroups,
     bundles_of,
@@ -31,13 +33,13 @@ from parquet_bloomwriter.index.format.block_checks import (
 from parquet_bloomwriter.index.format.checked_bits import look_up, ranges_of
 from parquet_bloomwriter.index.format.parquet_io import WrongBytes, check_whole
 from parquet_bloomwriter.index.format.part_writer import column_folder
-from parquet_bloomwriter.index.log.entry import IndexFile
 from parquet_bloomwriter.index.storage.base import (
     open_file,
     prefetch,
     relative_to_index,
     storage_of,
 )
+from parquet_bloomwriter.index.storage.local import Tail
 from parquet_bloomwriter.kernels.layout import CHECK_BYTES
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.replace.copying import write_all
@@ -68,14 +70,16 @@ def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDAr
         IndexProblem: If the file is not as it was written.
         OSError: If the file cannot be read.
     """
-    with open_file(os.path.join(folder, file.path), file.size) as source:
+    layout = _layout_of(file)
+    tail = layout and layout.tail
+    with open_file(os.path.join(folder, file.path), file.size, tail=tail) as source:
         if file.crc is None:
             return _might_hold_unchecked(source, file, hashes)
         if source.size != file.size:
             raise _of_other_size(source, file)
-        groups = _groups_of(file)
-        if groups is None:
+        if layout is None:
             raise broken(source, "it does not hold one Bloom filter and its checksums")
+        groups = layout.groups
         if len(hashes) > _MAX_HASHES:
             return np.ones(len(hashes), np.bool_)
         which = np.zeros(len(hashes), np.int64)
@@ -87,9 +91,19 @@ def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDAr
         return found
 
 
+class _Layout(NamedTuple):
+    groups: CheckedGroups
+    """The filter as its checksums cover it."""
+
+    tail: Tail
+    """The checksums."""
+
+
 @lru_cache(maxsize=256)
-def _groups_of(file: IndexFile) -> CheckedGroups | None:
-    """Return the filter as its checksums cover it, by the size of the file; None: none fits."""
+def _layout_of(file: IndexFile) -> _Layout | None:
+    """Return what a file holds by its size; None: no filter and checksums have this size."""
+    if file.crc is None:
+        return None
     # The number of blocks is a power of two.
     num_blocks = 1 << max(0, (file.size // (BYTES_PER_BLOCK + CHECK_BYTES)).bit_length() - 1)
     header = encode_header(num_blocks * BYTES_PER_BLOCK)
@@ -99,10 +113,17 @@ def _groups_of(file: IndexFile) -> CheckedGroups | None:
         return None
     starts = np.array([len(header)])
     seed = seed_of(file.path)
-    return CheckedGroups.of(bundle, starts=starts, checks=checks, seed=seed, row_group=0)
+
+    def checks_of_filter(data: bytes) -> bytes:
+        return checks_of_bundle(bundle, [np.frombuffer(data, np.uint8)[len(header) :]], seed)
+
+    return _Layout(
+        CheckedGroups.of(bundle, starts=starts, checks=checks, seed=seed, row_group=0),
+        Tail(checks, checks_of_filter, file.crc),
+    )
 
 
-register(_groups_of.cache_clear)
+register(_layout_of.cache_clear)
 
 
 def _might_hold_unchecked(
@@ -143,7 +164,8 @@ def open_filter(folder: str, file: IndexFile) -> Iterator[tuple[IndexSource, Fil
         IndexProblem: If the file is not as it was written.
         OSError: If the file cannot be read.
     """
-    with open_file(os.path.join(folder, file.path), file.size, whole=True) as source:
+    path, layout = os.path.join(folder, file.path), _layout_of(file)
+    with open_file(path, file.size, whole=True, tail=layout and layout.tail) as source:
         header = _check(source, file)
         try:
             check_whole(source, file.crc)

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
+from parquet_bloomwriter.index.entry import IndexFile
 from parquet_bloomwriter.index.files import FileId, ObjectId, are_unchanged, location
 from parquet_bloomwriter.index.format.parquet_io import (
     FirstRead,
     ParquetOut,
     integers_of,
 )
-from parquet_bloomwriter.index.log.entry import IndexFile
 from parquet_bloomwriter.index.storage.base import is_on_store, open_file, relative_to_index
 from parquet_bloomwriter.text import words_of
 
@@ -158,7 +158,7 @@ class FileTable:
             Shape (n,).
         """
         if is_on_store(root):
-            from parquet_bloomwriter.index.table_objects import are_unchanged as are_same_objects
+            from parquet_bloomwriter.index.table.objects import are_unchanged as are_same_objects
 
             files = self.take(places).identities()
             urls = [location(root, file) for file in files]

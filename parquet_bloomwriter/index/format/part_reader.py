@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.entry import IndexFile
     from parquet_bloomwriter.index.format.block_checks import Bundle
-    from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.storage.base import IndexSource
     from parquet_bloomwriter.index.storage.object_file import ObjectName
     from parquet_bloomwriter.metadata import Footer

@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from parquet_bloomwriter.index.engine import PartInfo
+from parquet_bloomwriter.index.entry import IndexFile
 from parquet_bloomwriter.index.format.block_checks import checks_of, seed_of
 from parquet_bloomwriter.index.format.parquet_io import FirstRead, ParquetOut, crc_of
-from parquet_bloomwriter.index.log.entry import IndexFile
 from parquet_bloomwriter.index.storage.base import relative_to_index
 
 if TYPE_CHECKING:

@@ -73,8 +73,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.entry import SliceFile
     from parquet_bloomwriter.index.format.manifest import FileTable
-    from parquet_bloomwriter.index.log.entry import SliceFile
     from parquet_bloomwriter.index.storage.base import IndexSource
 
 MAGIC = b"BFSLICE1"

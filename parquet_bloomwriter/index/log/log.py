@@ -17,14 +17,14 @@ import re
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
+from parquet_bloomwriter.index.entry import STABLE, OtherFormat, from_json, to_json
 from parquet_bloomwriter.index.layout import LOG
-from parquet_bloomwriter.index.log.entry import STABLE, OtherFormat, from_json, to_json
 from parquet_bloomwriter.index.storage.base import storage_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.entry import Entry
 
 _ID = re.compile(r"0|[1-9][0-9]*")
 _MAX_ENTRY_BYTES = 1 << 28

@@ -36,7 +36,7 @@ from parquet_bloomwriter.errors import (
     Proposal,
     Way,
 )
-from parquet_bloomwriter.index.log.entry import STABLE, Entry, State
+from parquet_bloomwriter.index.entry import STABLE, Entry, State
 from parquet_bloomwriter.index.log.version_files import is_intact, version_folder
 from parquet_bloomwriter.index.storage.base import is_on_store
 

@@ -15,7 +15,7 @@ from parquet_bloomwriter.index.storage.base import storage_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parquet_bloomwriter.index.log.entry import Entry, IndexFile
+    from parquet_bloomwriter.index.entry import Entry, IndexFile
 
 
 def version_folder(folder: str, version: int) -> str:

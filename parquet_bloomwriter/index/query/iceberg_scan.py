@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.iceberg.catalog import check_version
 from parquet_bloomwriter.index.files import location
-from parquet_bloomwriter.index.managed_tables import iceberg_table_at
 from parquet_bloomwriter.index.query.lookup import look_up_in
+from parquet_bloomwriter.index.table.metadata import iceberg_table_at
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.expression import And
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.entry import Entry, GlobalFilter, IndexedColumn
     from parquet_bloomwriter.index.format.manifest import FileTable
-    from parquet_bloomwriter.index.log.entry import Entry, GlobalFilter, IndexedColumn
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.metadata import Leaf
 

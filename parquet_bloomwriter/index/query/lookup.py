@@ -38,7 +38,15 @@ from parquet_bloomwriter.index.layout import (
     not_found,
     table_root,
 )
-from parquet_bloomwriter.index.managed_tables import (
+from parquet_bloomwriter.index.query.known_columns import (
+    check_columns,
+    check_names,
+    recorded_names,
+)
+from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots, with_files
+from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reason
+from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.table.metadata import (
     DeltaState,
     IcebergState,
     IcebergTableAt,
@@ -50,15 +58,7 @@ from parquet_bloomwriter.index.managed_tables import (
     is_delta,
     why_unnamed,
 )
-from parquet_bloomwriter.index.query.known_columns import (
-    check_columns,
-    check_names,
-    recorded_names,
-)
-from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots, with_files
-from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reason
-from parquet_bloomwriter.index.storage.base import is_on_store
-from parquet_bloomwriter.index.table_formats import why_not_plain
+from parquet_bloomwriter.index.table.records import why_not_plain
 from parquet_bloomwriter.predicate import columns_of, parse, to_text
 from parquet_bloomwriter.source.folders import Leftovers
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.managed_tables import ManagedTable
+    from parquet_bloomwriter.index.table.metadata import ManagedTable
     from parquet_bloomwriter.predicate.expression import Expression
 
     StrPath = str | os.PathLike[str]

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.entry import IndexFile
     from parquet_bloomwriter.index.format.block_checks import CheckedGroups
-    from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.index.storage.base import IndexSource
 

@@ -59,9 +59,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.entry import Entry, GlobalFilter, IndexedColumn
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.format.slice_file import Group
-    from parquet_bloomwriter.index.log.entry import Entry, GlobalFilter, IndexedColumn
     from parquet_bloomwriter.index.query.conditions import Condition, Scope
     from parquet_bloomwriter.index.storage.base import IndexSource
     from parquet_bloomwriter.metadata import Leaf

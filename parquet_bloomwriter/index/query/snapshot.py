@@ -24,14 +24,13 @@ import numpy as np
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem, raise_if_final
+from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
-from parquet_bloomwriter.index.home_writers import warn_of_home
+from parquet_bloomwriter.index.homes import warn_of_home
 from parquet_bloomwriter.index.layout import LOG, is_among, root_of
-from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.managed_tables import state_of
 from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.query.conditions import about_columns, columns_in, scope_of
 from parquet_bloomwriter.index.query.join_filter import JoinFilters
@@ -39,7 +38,8 @@ from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering, jobs_in
 from parquet_bloomwriter.index.query.sliced import SlicedIndex
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
-from parquet_bloomwriter.index.table_formats import why_not_plain
+from parquet_bloomwriter.index.table.metadata import state_of
+from parquet_bloomwriter.index.table.records import why_not_plain
 from parquet_bloomwriter.predicate.expression import Constant
 from parquet_bloomwriter.text import safe, words_of
 
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.entry import Entry, IndexedColumn
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.format.part_reader import Part
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
-    from parquet_bloomwriter.index.managed_tables import TableState
     from parquet_bloomwriter.index.query.conditions import Scope
     from parquet_bloomwriter.index.query.join_filter import JoinFilter
+    from parquet_bloomwriter.index.table.metadata import TableState
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.replace.external_references import ReferenceKind

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import TypeAlias
 
-    from parquet_bloomwriter.index.storage.local import LocalNewFile
+    from parquet_bloomwriter.index.storage.local import LocalNewFile, Tail
     from parquet_bloomwriter.index.storage.object_file import ObjectName, ObjectSource
     from parquet_bloomwriter.index.storage.objects import ObjectNewFile, ObjectStorage
     from parquet_bloomwriter.source.base import Range
@@ -52,7 +52,12 @@ def storage_of(path: str) -> Storage:
 
 
 def open_file(
-    path: str, size: int = -1, *, keep: bool = False, whole: bool = False
+    path: str,
+    size: int = -1,
+    *,
+    keep: bool = False,
+    whole: bool = False,
+    tail: Tail | None = None,
 ) -> AbstractContextManager[IndexSource]:
     """Open a file of an index for reading; on a disk, just as `open_local` does.
 
@@ -61,13 +66,14 @@ def open_file(
         size: The bytes that the log says it has; without them, a store is asked first.
         keep: What is read is needed for every lookup: on a store, keep it on this machine.
         whole: All of it will be read: on a store, fetch it at once.
+        tail: Its end, if that follows from the rest.
 
     Raises:
         OSError: If there is no such file, or it cannot be read.
         IndexProblem: If it is on a store, and has another size.
     """
     if path.startswith(SCHEMES):
-        return _objects().open(path, size, keep=keep, whole=whole)
+        return _objects().open(path, size, keep=keep, whole=whole, tail=tail)
     return open_local(path)
 
 

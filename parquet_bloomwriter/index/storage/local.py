@@ -13,7 +13,7 @@ import contextlib
 import errno
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from parquet_bloomwriter.durable import (
     create_once,
@@ -28,11 +28,11 @@ from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Hashable, Iterable
+    from collections.abc import Callable, Container, Hashable, Iterable
     from contextlib import AbstractContextManager
     from typing import Self
 
-    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.index.entry import IndexFile
     from parquet_bloomwriter.source.local import FileSource
 
 LOG = "_log"
@@ -41,6 +41,19 @@ LOG = "_log"
 _VERSION = re.compile(r"v__=(0|[1-9][0-9]*)")
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _NEW |= getattr(os, "O_BINARY", 0)
+
+
+class Tail(NamedTuple):
+    """The end of a file that follows from what is before it, so that a store need not send it."""
+
+    start: int
+    """Where it begins, bytes."""
+
+    of: Callable[[bytes], bytes]
+    """Makes it from the bytes before it."""
+
+    crc: int
+    """CRC-32 of the whole file. Where it does not fit, the file is fetched to its end."""
 
 
 class LocalStorage:
@@ -149,6 +162,7 @@ class LocalStorage:
         *,
         keep: bool = False,  # noqa: ARG002  it is here
         whole: bool = False,  # noqa: ARG002  as above
+        tail: Tail | None = None,  # noqa: ARG002  as above
     ) -> AbstractContextManager[FileSource]:
         """Open a file for reading. See `base.open_file`."""
         return open_local(path)

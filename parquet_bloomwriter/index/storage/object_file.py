@@ -5,7 +5,8 @@ cache (`stores.object_cache`) remembers the ETag, and later requests carry it. O
 an index that was copied from a disk has a name that others have, too: its ETag is asked for first.
 
     up to 8 MiB, or read whole    fetched by one request, or in pieces at the same time; then it is
-                                  a file here, read as fast as that of a local index
+                                  a file here, read as fast as that of a local index. Checksums
+                                  at its end that follow from the rest are made here (`Tail`)
     larger                        read by ranges. What every lookup needs (`keep`) is kept: the
                                   directory of slices, the columns of a part but the filters
 
@@ -35,6 +36,7 @@ from parquet_bloomwriter.stores.object_cache import KeptObject, NewKept, crc_of,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from parquet_bloomwriter.index.storage.local import Tail
     from parquet_bloomwriter.source.base import Range
     from parquet_bloomwriter.stores.base import TableStore
 
@@ -190,8 +192,8 @@ class ObjectSource(RangeReader):
 
 
 @contextmanager
-def open_object_file(
-    bucket: TableStore, key: str, size: int, *, keep: bool, whole: bool
+def open_object_file(  # noqa: PLR0913  what is known of the file
+    bucket: TableStore, key: str, size: int, *, keep: bool, whole: bool, tail: Tail | None
 ) -> Iterator[CachedObject | ObjectSource]:
     """Open a file of an index on a store. See `base.open_file`.
 
@@ -202,7 +204,7 @@ def open_object_file(
     if not _GIVEN_ONCE.fullmatch(key.rpartition("/")[2]):
         _forget_if_replaced(bucket, key)
     if whole or size <= WHOLE_BYTES:
-        kept = _whole(bucket, key, size)
+        kept = _whole(bucket, key, size, tail)
         try:
             yield CachedObject(kept, bucket.spell(key))
         finally:
@@ -342,12 +344,22 @@ class _Nameless:
         self._file.close()
 
 
-def _cut(start: int, stop: int) -> Iterator[Range]:
-    for first in range(start, stop, _PIECE_BYTES):
-        yield first, min(first + _PIECE_BYTES, stop)
+def _cut(start: int, stop: int, step: int = _PIECE_BYTES) -> Iterator[Range]:
+    for first in range(start, stop, step):
+        yield first, min(first + step, stop)
 
 
-def _whole(bucket: TableStore, key: str, size: int) -> KeptObject:
+def _tail_of(bucket: TableStore, key: str, size: int, fd: int, tail: Tail) -> bytes:
+    """Return the end of an object, of which a file has the rest; fetch it if that is damaged."""
+    data = os.pread(fd, tail.start, 0)
+    made = tail.of(data)
+    if len(made) == size - tail.start and zlib.crc32(made, zlib.crc32(data)) == tail.crc:
+        return made
+    (fetched,) = fetch_ranges(bucket, key, size, [(tail.start, size)])
+    return fetched
+
+
+def _whole(bucket: TableStore, key: str, size: int, tail: Tail | None) -> KeptObject:
     """Return all bytes of an object as a file on this machine, fetched if need be."""
     name = _name_of(bucket, key, _WHOLE)
     kept = default_cache().get(name)
@@ -357,10 +369,11 @@ def _whole(bucket: TableStore, key: str, size: int) -> KeptObject:
         os.close(kept.fd)
     new = begin_file()
     try:
-        for start in range(0, size, _THREADS * _PIECE_BYTES):
-            stop = min(start + _THREADS * _PIECE_BYTES, size)
+        for start, stop in _cut(0, size if tail is None else tail.start, _THREADS * _PIECE_BYTES):
             (data,) = fetch_ranges(bucket, key, size, [(start, stop)])
             _write(new.fd, data)
+        if tail is not None:
+            _write(new.fd, _tail_of(bucket, key, size, new.fd, tail))
         etag = _etags.get(bucket.spell(key), "")
         if isinstance(new, NewKept):
             with suppress(OSError):

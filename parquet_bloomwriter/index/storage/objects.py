@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Self
 
-    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.index.entry import IndexFile
+    from parquet_bloomwriter.index.storage.local import Tail
     from parquet_bloomwriter.index.storage.object_file import CachedObject, ObjectSource
     from parquet_bloomwriter.stores.base import Listed
 
@@ -176,7 +177,13 @@ class ObjectStorage:
         """Do nothing: an entry is there as a whole or not at all."""
 
     def open(
-        self, path: str, size: int, *, keep: bool = False, whole: bool = False
+        self,
+        path: str,
+        size: int,
+        *,
+        keep: bool = False,
+        whole: bool = False,
+        tail: Tail | None = None,
     ) -> AbstractContextManager[CachedObject | ObjectSource]:
         """See `LocalStorage`."""
         bucket, key = open_place(path)
@@ -184,7 +191,7 @@ class ObjectStorage:
             size = self.size_of(path)
         if size < 0:
             raise FileNotFoundError(2, os.strerror(2), path)
-        return open_object_file(bucket, key, size, keep=keep, whole=whole)
+        return open_object_file(bucket, key, size, keep=keep, whole=whole, tail=tail)
 
     def new_file(self, path: str) -> ObjectNewFile:
         """See `LocalStorage`."""

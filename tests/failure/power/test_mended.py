@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter import bloomify, index
-from parquet_bloomwriter.index.log.entry import State
+from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.replace.external_references import crc_path
 from tests.index.actions.test_killed import check_usable, log_of, prepare
 from tests.torture.syscalls.scenarios import checksums

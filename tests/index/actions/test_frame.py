@@ -18,7 +18,7 @@ from parquet_bloomwriter.errors import (
     InvalidArgument,
 )
 from parquet_bloomwriter.index.actions import lifecycle
-from parquet_bloomwriter.index.log.entry import STABLE, Entry, IndexFile, State
+from parquet_bloomwriter.index.entry import STABLE, Entry, IndexFile, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.transaction import (
     Transaction,

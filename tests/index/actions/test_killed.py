@@ -20,7 +20,7 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError, IndexBusy, IndexNotFound
-from parquet_bloomwriter.index.log.entry import STABLE, State
+from parquet_bloomwriter.index.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.version_files import files_of, is_intact
 from tests.index.actions.killing import small_groups
@@ -28,7 +28,7 @@ from tests.index.actions.killing import small_groups
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.entry import Entry
 
 ROOT = Path(__file__).resolve().parents[3]
 

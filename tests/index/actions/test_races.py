@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
-from parquet_bloomwriter.index.log.entry import STABLE, State
+from parquet_bloomwriter.index.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.version_files import files_of
 
@@ -27,7 +27,7 @@ VERSIONS = 15
 
 WRITER = """
 import json, sys, time
-from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, IndexFile, State
+from parquet_bloomwriter.index.entry import Entry, IndexedColumn, IndexFile, State
 from parquet_bloomwriter.index.log.log import IndexLog
 folder, writer, versions, links, start = sys.argv[1:]
 if links == "without":

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter import Sbbf, index
 from parquet_bloomwriter.errors import IndexBusy
+from parquet_bloomwriter.index import entry as log_entry
 from parquet_bloomwriter.index.actions import commit, optimize
 from parquet_bloomwriter.index.build.slices import plan_slices
 from parquet_bloomwriter.index.format import slice_file
-from parquet_bloomwriter.index.log import entry as log_entry
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query import snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.entry import Entry
 
 ROWS = 30
 TICKS = iter(range(10**9))

@@ -28,7 +28,7 @@ from tests.index.support import filled, hashes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.index.entry import IndexFile
     from parquet_bloomwriter.sbbf import Sbbf
 
 WAYS = ["kernel", "without", "whole"]

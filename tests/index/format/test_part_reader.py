@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
+from parquet_bloomwriter.index.entry import IndexFile
 from parquet_bloomwriter.index.format.columns import column_type
 from parquet_bloomwriter.index.format.part_reader import read_part
-from parquet_bloomwriter.index.log.entry import IndexFile
 from tests.index.support import INT32, INT64, Row, filled, hashes, part_table, write_part
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from tests.index.support import INT32, INT64, Column, Made, Row, file_of, filled
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from parquet_bloomwriter.index.log.entry import SliceFile
+    from parquet_bloomwriter.index.entry import SliceFile
 
 SIZES = [1, 4, 64, 3]
 ODD = 7

@@ -338,7 +338,7 @@ def forbidden(name: str) -> object:
 
 
 def test_options_of_an_entry_survive() -> None:
-    from parquet_bloomwriter.index.managed_tables import IcebergState, state_of
+    from parquet_bloomwriter.index.table.metadata import IcebergState, state_of
 
     state = IcebergState(name="iceberg://a/b.c", uuid="u", snapshot_id=3, fields={"id": "1 long"})
     assert state_of(state.options()) == state

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter import durable
 from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.log.entry import (
+from parquet_bloomwriter.index.entry import (
     STABLE,
     Entry,
     GlobalFilter,

@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from parquet_bloomwriter import clear_cache
-from parquet_bloomwriter.index.log.entry import State
+from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.snapshot import (
     Snapshot,

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
+from parquet_bloomwriter.index.entry import IndexFile
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
-from parquet_bloomwriter.index.log.entry import IndexFile
 from parquet_bloomwriter.index.query import probe
 from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.query.probe import ColumnProbe, read_filters

@@ -13,7 +13,7 @@ from parquet_bloomwriter import caches, index
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.layout import absolute_path
 from parquet_bloomwriter.stores.open import open_place
-from tests.stores.whole.conftest import cloud  # noqa: F401  a fixture
+from tests.stores.conftest import cloud  # noqa: F401  a fixture
 
 if TYPE_CHECKING:
     from pathlib import Path

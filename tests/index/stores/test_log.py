@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.entry import Entry
     from parquet_bloomwriter.stores.s3.answers import ObjectState
     from tests.stores.proxy import Proxy
     from tests.stores.servers import Store

@@ -15,13 +15,16 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.caches import clear_cache
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.build import file_filters
 from parquet_bloomwriter.index.files import list_files, location, relative_path
 from parquet_bloomwriter.index.format import slice_file
-from parquet_bloomwriter.index.format.filter_file import read_global, write_filter
+from parquet_bloomwriter.index.format.filter_file import might_hold, read_global, write_filter
 from parquet_bloomwriter.index.storage import object_file
+from parquet_bloomwriter.kernels.layout import CHECK_BYTES
 from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
+from parquet_bloomwriter.sbbf.header import decode_header
 from parquet_bloomwriter.stores import object_cache
 from parquet_bloomwriter.stores.base import Listed
 from parquet_bloomwriter.stores.object_cache import default_cache
@@ -136,6 +139,45 @@ def test_what_was_read_is_kept_for_other_processes(through_proxy: Twins, proxy: 
     proxy.forget()
     assert through_proxy.on_store("id = 104") == ["day=0/f4.parquet"]
     assert not _requests(proxy, "GetObject")
+
+
+def test_checksums_of_a_filter_of_all_values_are_made_from_its_bits(
+    through_proxy: Twins, proxy: Proxy, tmp_path: Path
+) -> None:
+    """Of an object with damaged bits the checksums are fetched, too, and refuse every block."""
+    bits = Sbbf.empty(1024)
+    present = np.arange(1, 9, dtype=np.uint64) << np.uint64(58)
+    bits.insert_hashes(present)
+    folder = f"{through_proxy.url}/_bloom_index/ids"
+    file = write_filter(f"{folder}/v__=0", "id", bits, is_kept=True)
+    key = f"_bloom_index/ids/{file.path}"
+    body = through_proxy.client.get_object(
+        Bucket=through_proxy.bucket, Key=f"{through_proxy.prefix}/{key}"
+    )["Body"].read()
+    length = decode_header(body[:64]).filter_length
+    rest = len(body) - length
+    assert rest == CHECK_BYTES * bits.num_blocks
+    for name, damage, reads in (
+        ("none", (), [length]),
+        ("bits", range(length - BYTES_PER_BLOCK, 0, -BYTES_PER_BLOCK), [length, rest]),
+        ("checksums", range(length, len(body)), [length]),
+    ):
+        data = bytearray(body)
+        for byte in damage:
+            data[byte] ^= 0xFF
+        through_proxy.put(key, bytes(data))
+        shutil.rmtree(tmp_path / "cache")
+        for expected in (reads, []):  # the second lookup reads what is kept on this machine
+            clear_cache()
+            proxy.forget()
+            if name == "bits":
+                with pytest.raises(IndexProblem, match="are not as they were written"):
+                    might_hold(folder, file, present)
+            else:
+                assert might_hold(folder, file, present).all()
+                assert not might_hold(folder, file, present + np.uint64(1)).any()
+            sent = [one.bytes_down for one in _requests(proxy, "GetObject")]
+            assert (name, sent) == (name, expected)
 
 
 def test_what_is_kept_is_checked(through_proxy: Twins, proxy: Proxy) -> None:

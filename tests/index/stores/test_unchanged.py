@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from parquet_bloomwriter.index import table_objects
 from parquet_bloomwriter.index.changes import current_files
 from parquet_bloomwriter.index.files import list_files, location
+from parquet_bloomwriter.index.table import objects as table_objects
 from tests.index.stores.support import ids
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.entry import Entry
     from tests.torture.power.disk import Disk
     from tests.torture.power.recording import Record
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.index.entry import with_checksum
 from parquet_bloomwriter.index.layout import HOME, LOG
-from parquet_bloomwriter.index.log.entry import with_checksum
 
 if TYPE_CHECKING:
     from pathlib import Path

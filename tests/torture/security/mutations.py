@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.index.entry import with_checksum
 from parquet_bloomwriter.index.format import slice_file
-from parquet_bloomwriter.index.log.entry import with_checksum
 from tests.torture.security.commands import INDEX, commands, run
 from tests.torture.security.hostile import PAYLOADS
 from tests.torture.security.limits import no_hang

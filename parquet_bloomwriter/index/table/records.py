@@ -3,7 +3,7 @@
 The records of such a table say which files in its folder count, which of their rows were deleted,
 and under which names columns are stored. An index that knows none of that would know files that do
 not belong to the table, and exclude files by the wrong column after a column was renamed. A Delta
-or Iceberg table as a whole is indexed by its metadata (`managed_tables`).
+or Iceberg table as a whole is indexed by its metadata (`table.metadata`).
 """
 
 # ruff: noqa: PTH113, PTH120  paths are strings, as in the log
