@@ -23,8 +23,10 @@ import mmap
 import os
 import tempfile
 from abc import ABC, abstractmethod
+from collections import Counter
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from parquet_bloomwriter.errors import FileChanged, FileProblem, OutcomeUnknown
@@ -32,7 +34,6 @@ from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.source.local import FileSource
 from parquet_bloomwriter.source.stream import BufferSource
 from parquet_bloomwriter.stores.reader import PIECE_BYTES
-from parquet_bloomwriter.stores.traffic import StoreTraffic
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,39 @@ NOT_KNOWN = "it is not known whether the new version is in place"
 
 _IN_MEMORY = 32 * 1024 * 1024
 """Files that are expected to have more bytes are assembled on disk."""
+
+
+@dataclass(slots=True)
+class StoreTraffic:
+    """Requests and bytes, counted by all threads together.
+
+    Attributes:
+        requests: Number of requests by operation, as boto3 spells it.
+        down: Bytes of objects that were received.
+        up: Bytes of objects that were sent.
+    """
+
+    requests: Counter[str] = field(default_factory=Counter)
+    down: int = 0
+    up: int = 0
+    _lock: Any = field(default_factory=Lock, repr=False)
+
+    @property
+    def num_requests(self) -> int:
+        """Requests of all kinds, those that failed included."""
+        return sum(self.requests.values())
+
+    def add(self, operation: str, *, down: int = 0, up: int = 0) -> None:
+        """Count a request."""
+        with self._lock:
+            self.requests[operation] += 1
+            self.down += down
+            self.up += up
+
+    def add_down(self, num_bytes: int) -> None:
+        """Count bytes that came with a request counted before."""
+        with self._lock:
+            self.down += num_bytes
 
 
 class State(Protocol):

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import FileChanged, OutcomeUnknown, StoreProblem
-from parquet_bloomwriter.stores.base import quoted
+from parquet_bloomwriter.stores.base import StoreTraffic, quoted
 from parquet_bloomwriter.stores.once import NoAnswer, Refusal, publish_once
 from parquet_bloomwriter.stores.s3.answers import (
     ObjectState,
@@ -36,7 +36,6 @@ from parquet_bloomwriter.stores.s3.answers import (
     sizes_of,
 )
 from parquet_bloomwriter.stores.s3.urls import ObjectPath
-from parquet_bloomwriter.stores.traffic import StoreTraffic
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
