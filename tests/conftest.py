@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.assertion import rewrite
 from hypothesis import core, settings
 
 if TYPE_CHECKING:
@@ -20,14 +23,23 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Hypothesis's own profile for CI has the same examples in each run: here they are new ones. Half as
-# many as usual, since each run draws others; the campaigns of `tests/torture` search deeper.
-settings.register_profile("default", deadline=None, max_examples=50)
-settings.register_profile("ci", deadline=None, max_examples=50, derandomize=False, print_blob=True)
+# Hypothesis's own profile for CI has the same examples in each run: here they are new ones. Only a
+# quarter as many as usual, since each run draws others; the campaigns of `tests/torture` search
+# deeper.
+settings.register_profile("default", deadline=None, max_examples=25)
+settings.register_profile("ci", deadline=None, max_examples=25, derandomize=False, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 SPARK_SECONDS = 1200
 """Time limit of a test on Spark, which may have to wait for a JVM to start."""
+
+
+_NEW_OBJECTS = 100_000
+"""Objects that are made before Python looks for cycles among them: as the command has it."""
+
+
+SERVERS = {"shared_stores", "private_store", "careless_store", "hdfs"}
+"""Fixtures that run programs of others, beside Spark and Chromium."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Elsewhere each failing test prints its own seed, and Hypothesis keeps the failing examples.
     """
+    gc.set_threshold(_NEW_OBJECTS, 20, 100)
     config.addinivalue_line("markers", "xdist_group: see pytest-xdist, which may be switched off")
     seed: int | None = getattr(config, "workerinput", {}).get("hypothesis_seed")
     if seed is None and os.environ.get("CI") and core.global_force_seed is None:
@@ -57,20 +70,54 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         terminal.write_line(f"to repeat these examples: --hypothesis-seed={core.global_force_seed}")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Rewrite the asserts of a part of the tests, if each process of pytest-xdist collects them.
+
+    That takes longer than to run a tenth of the tests. Otherwise, in the first run of a clone,
+    every process would do it for all of them.
+    """
+    worker: dict[str, Any] | None = getattr(session.config, "workerinput", None)
+    is_whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if worker is None or not is_whole or sys.dont_write_bytecode:
+        return
+    state = session.config.stash[rewrite.assertstate_key]
+    number = int(worker["workerid"].removeprefix("gw"))
+    for path in sorted((ROOT / "tests").rglob("test_*.py"))[number :: worker["workercount"]]:
+        kept = rewrite.get_cache_dir(path) / (path.stem + rewrite.PYC_TAIL)
+        kept.parent.mkdir(exist_ok=True)
+        if not kept.exists():
+            source, code = rewrite._rewrite_test(path, session.config)  # noqa: SLF001
+            rewrite._write_pyc(state, code, source, kept)  # noqa: SLF001
+
+
+def pytest_collection_finish() -> None:
+    """Let no search for cycles look at what was collected: it is there until the end."""
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Let Python find everything at its exit, where some libraries report what is left."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give markers; run tests on one Spark, or one HDFS, in one process, with time for a JVM."""
+    """Give markers; run tests on one Spark, HDFS or browser in one process; give a JVM time."""
     for item in items:
         used = {*getattr(item, "fixturenames", ()), *_parameters(item)}
-        if "spark" in used:
+        if {"spark", "spark_files"} & used:
             item.add_marker(pytest.mark.xdist_group("spark"))
         elif "hdfs" in used:
             item.add_marker(pytest.mark.xdist_group("hdfs"))
         if "spark" in {*used, *item.path.parts}:
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(SPARK_SECONDS))
+        if SERVERS & used:
+            item.add_marker(pytest.mark.servers)
         if "browser" in used:
             item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.xdist_group("browser"))
         if "readers" in item.path.parts:
             item.add_marker(pytest.mark.engines)
         if "failure" in item.path.parts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import signal
 import sys
 import traceback
 import warnings
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import click
 
-from bloomify.console.console import PROGRAM, color, complain, discard
+from bloomify.console.console import PROGRAM, color, complain, discard, terminate
 from bloomify.console.help import Verbs
 from parquet_bloomwriter import __version__
 from parquet_bloomwriter.text import redacted
@@ -133,6 +134,9 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     warnings.showwarning = _show_warning
     sys.excepthook = _show_traceback
+    # `interruptible` is for the work; files are looked for before it, and indexes after it.
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, terminate)
     _choose_allocator()
     # The metadata of a large table are millions of objects. By default Python looks for cycles
     # among them after each 700 new ones, which takes as long as reading them.

@@ -274,6 +274,30 @@ def test_interrupted(
     assert stderr == f"bloomify: {message}\n"
 
 
+TERMINATED_IN = """
+import os, signal
+import {module} as module
+
+def terminated(*arguments, **keywords):
+    os.kill(os.getpid(), signal.SIGTERM)
+
+module.{name} = terminated
+from bloomify.main import main
+main()
+"""
+
+
+def test_terminated_before_the_work_and_after_it(events: Path) -> None:
+    before, after = ("parquet_bloomwriter.verbs.for_each_file", "find_tasks"), "note_indexes"
+    for module, name in (before, ("bloomify.runner", after)):
+        script = TERMINATED_IN.format(module=module, name=name)
+        arguments = [sys.executable, "-c", script, events.name, "--columns", "id"]
+        done = subprocess.run(arguments, capture_output=True, encoding="utf-8", check=False)
+        assert (name, done.returncode) == (name, 143)
+        assert done.stderr.startswith("bloomify: interrupted. Files that are not reported as done")
+        assert (name, "2 filters added" in done.stdout) == (name, name == after)
+
+
 INTERRUPTED_WITH_NOTES = """
 from parquet_bloomwriter.rewrite import session
 

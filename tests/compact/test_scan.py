@@ -263,7 +263,7 @@ def test_unknown_fields_count_as_there() -> None:
 
 
 @given(structs())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_thrift_s_reader_finds_the_same(fields: Fields) -> None:
     data = encode_struct(fields)
     referee = Referee(data)
@@ -276,7 +276,7 @@ def test_thrift_s_reader_finds_the_same(fields: Fields) -> None:
 
 
 @given(structs(), st.binary(max_size=9), st.binary(max_size=9))
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_positions_are_relative_to_the_data(fields: Fields, before: bytes, behind: bytes) -> None:
     data = encode_struct(fields)
     alone, within = scan(data, GRAMMAR), scan(before + data + behind, GRAMMAR, start=len(before))
@@ -290,7 +290,7 @@ def test_positions_are_relative_to_the_data(fields: Fields, before: bytes, behin
 
 
 @given(structs(3))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_both_loops_agree_on_every_truncation(fields: Fields) -> None:
     data = encode_struct(fields)
     for length in range(len(data)):

@@ -2,11 +2,13 @@
 
 Hostile files may be refused, with a typed error, or answer as they like; statistics of fuzzed files
 contradict their values on purpose. No exception of any other kind comes out, and no value of a
-well-formed file is ruled out where it is. Of files without filters a part is read.
+well-formed file is ruled out where it is. Of files without filters the tests draw one shard, and
+the torture takes all of them; pyarrow reads a part of these.
 """
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +18,7 @@ from parquet_bloomwriter.predicate.expression import Comparison
 from parquet_bloomwriter.probing.verdict import Verdict
 from parquet_bloomwriter.verbs.bloom_file import BloomFile
 from parquet_bloomwriter.verbs.probe import probe
+from tests.corpus.test_every_file import SHARDS
 from tests.support.asking import found_in
 from tests.support.manifest import entries, file_of
 from tests.support.workers import Crash, work
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.shares
 
-SHARDS = 4
 PART = 2
 """Of normal files without filters, one of so many is read by pyarrow."""
 
@@ -45,8 +47,12 @@ def outcomes(tasks: list[Task]) -> list[Task]:
     return [answer for answer in answers if not isinstance(answer, Crash)]
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
-def test_every_file_answers_or_is_refused(shard: int, corpus_dir: Path) -> None:
+def test_every_file_answers_or_is_refused(corpus_dir: Path) -> None:
+    answers_or_is_refused(secrets.randbelow(SHARDS), corpus_dir)
+
+
+def answers_or_is_refused(shard: int, corpus_dir: Path) -> None:
+    """Assert it of one shard of the files."""
     chosen = [entry for entry in entries(corpus_dir)[shard::SHARDS] if not entry.num_filters]
     readable = [entry.kind == "normal" and entry.pyarrow_reads for entry in chosen]
     asked = outcomes(
@@ -65,8 +71,8 @@ def test_every_file_answers_or_is_refused(shard: int, corpus_dir: Path) -> None:
     assert refused.isdisjoint(
         {entry.path for entry, reads in zip(chosen, readable, strict=True) if reads}
     )
-    assert sum(one["num_lookups"] for one in asked) > 500
-    assert sum(one["num_probes"] for one in asked) > 1000
+    assert sum(one["num_lookups"] for one in asked) > 250
+    assert sum(one["num_probes"] for one in asked) > 500
     assert sum(one["num_parts"] for one in asked) > 0
 
 

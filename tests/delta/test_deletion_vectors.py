@@ -51,7 +51,7 @@ stretch = st.builds(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(few | near | stretch | st.builds(set.union, near, stretch), st.booleans())
 def test_any_set_of_rows(values: set[int], with_runs: bool) -> None:  # noqa: FBT001  drawn
     data = bitmap(values, with_runs=with_runs)
@@ -66,7 +66,7 @@ def test_containers_at_their_limits(count: int, *, with_runs: bool) -> None:
     assert parse_bitmap(data, count=count).tolist() == list(values)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(near | stretch, st.booleans(), st.data())
 def test_mutated_bitmaps_are_refused_or_read(
     values: set[int],

@@ -122,7 +122,7 @@ def _vector(number: int | None) -> dict[str, Any]:
     return {} if number is None else {"deletionVector": {**VECTOR, "offset": number}}
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(
     st.lists(_CHANGES, min_size=1, max_size=8),
     st.lists(st.tuples(st.integers(0, 8), st.sampled_from(KINDS)), max_size=3),
@@ -180,7 +180,7 @@ def _note_hint(root: Path, hint: str, versions: Sequence[int]) -> None:
         _note(root, json.dumps({"version": version, "size": 1}))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(st.lists(_CHANGES, min_size=1, max_size=8))
 def test_advance_is_reading_the_next_version(history: Sequence[dict[str, Any]]) -> None:
     root = Path(tempfile.mkdtemp())

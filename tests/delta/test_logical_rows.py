@@ -257,7 +257,7 @@ def polars_column(name: str) -> pl.Expr:
     return pl.col(top).struct.field(inner) if inner else pl.col(top)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.sampled_from(["none", "name", "id"]),
     st.lists(a_file(), min_size=1, max_size=4),

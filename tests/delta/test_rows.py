@@ -130,10 +130,21 @@ LITERALS = (bool, int, float, str, bytes, Decimal, date, datetime)
 
 
 def conditions(rows: list[tables.Row]) -> Iterator[tuple[Expression, Callable[[Any], bool], str]]:
-    """Yield conditions on some columns, what they mean, and the column."""
-    for name in some_columns(rows):
+    """Yield conditions on some columns, what they mean, and the column.
+
+    The first column has all of them; each of the others has an equality, another comparison and
+    a test for null.
+    """
+    signs = cycle([sign for sign in COMPARE if sign != "="])
+    for place, name in enumerate(some_columns(rows)):
         found = [row[name] for row in rows if isinstance(row[name], LITERALS)]
         values = list(dict.fromkeys(one for one in found if one == one))  # noqa: PLR0124  no NaN
+        if place:
+            yield IsNull(name), partial(is_, None), name
+            for sign in ("=", next(signs)) if values else ():
+                value = values[len(values) // 2]
+                yield Comparison(name, sign, value), partial(meets, COMPARE[sign], value), name
+            continue
         yield IsNull(name), partial(is_, None), name
         yield Not(IsNull(name)), partial(is_not, None), name
         if not values:

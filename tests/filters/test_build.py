@@ -89,7 +89,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
 
 @given(tables(), st.booleans(), st.sampled_from([7, 100]), st.sampled_from([0.5, 0.01, 1e-6]),
        st.sampled_from(["pow2", "exact"]))  # fmt: skip
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_false_negatives(
     table: pa.Table,
     dictionary: bool,  # noqa: FBT001

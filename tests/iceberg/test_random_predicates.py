@@ -132,7 +132,7 @@ def bag(rows: pa.Table) -> list[str]:
     return [repr(row) for row in rows.to_pylist()]  # NaN is equal to nothing
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(tree=conditions())
 @example(tree=Or((Comparison("number", ">=", -3), Comparison("day", "<", DAY))))
 def test_no_row_is_lost(table: Table, tree: Expression) -> None:

@@ -52,27 +52,24 @@ def run(*command: str, cwd: Path, **environment: str) -> subprocess.CompletedPro
     return done
 
 
-def build(folder: Path, *, source: str = "", **environment: str) -> Path:
-    """Build a wheel of a copy of the project; return its path.
-
-    Args:
-        folder: An empty one.
-        source: Address of the repository, if pyproject.toml is to have one.
-        environment: Variables of the build.
-    """
+def copy_project(folder: Path) -> Path:
+    """Copy what a wheel is built from to the folder `src` in an empty folder."""
     ignored = shutil.ignore_patterns("__pycache__", "*.so")
     for name in TREE:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / "src" / name, ignore=ignored)
         else:
             shutil.copy(ROOT / name, folder / "src" / name)
-    if source:
-        with (folder / "src" / "pyproject.toml").open("a") as file:
-            file.write(f'\n[project.urls]\nSource = "{source}"\n')
+    return folder / "src"
+
+
+def build(project: Path, **environment: str) -> Path:
+    """Build a wheel of a copy of the project, with these variables; return its path."""
     pip = (sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check")
-    options = ("--no-deps", "--no-build-isolation", "-w", str(folder / "dist"))
-    run(*pip, *options, ".", cwd=folder / "src", **environment)
-    (wheel,) = (folder / "dist").iterdir()
+    dist = project.parent / "dist"
+    options = ("--no-deps", "--no-build-isolation", "-w", str(dist))
+    run(*pip, *options, ".", cwd=project, **environment)
+    (wheel,) = dist.iterdir()
     return wheel
 
 
@@ -110,7 +107,7 @@ def page_of(wheel: Path) -> str:
 
 
 def test_with_a_compiler(tmp_path: Path) -> None:
-    wheel = build(tmp_path)
+    wheel = build(copy_project(tmp_path))
     assert "-cp311-abi3-" in wheel.name
     assert EXTENSION in names(wheel)
     assert {"bloomify/main.py", "parquet_bloomwriter/py.typed"} <= names(wheel)
@@ -127,7 +124,10 @@ def test_without_a_compiler(tmp_path: Path, environment: dict[str, str]) -> None
     empty = tmp_path / "bin"
     empty.mkdir()
     given = {name: value.format(bin=empty) for name, value in environment.items()}
-    wheel = build(tmp_path, source=SOURCE, **given)
+    project = copy_project(tmp_path)
+    with (project / "pyproject.toml").open("a") as file:
+        file.write(f'\n[project.urls]\nSource = "{SOURCE}"\n')
+    wheel = build(project, **given)
     assert wheel.name.endswith("-py3-none-any.whl")
     assert f"]({SOURCE}/blob/main/docs/start.md)" in page_of(wheel)
     assert not re.search(r"\]\((?!https://)", page_of(wheel))
@@ -143,19 +143,14 @@ def build_editable(folder: Path, **environment: str) -> None:
 
 
 def test_no_older_extension_is_taken_where_compiling_fails(tmp_path: Path) -> None:
-    build(tmp_path)
-    folder = tmp_path / "src"
+    folder = copy_project(tmp_path)
     build_editable(folder)
     assert (folder / EXTENSION).exists()
     with (folder / "parquet_bloomwriter/kernels/c/sbbf.c").open("a") as file:
         file.write("mistake")
     build_editable(folder)
     assert not (folder / EXTENSION).exists()
-    shutil.rmtree(tmp_path / "dist")
-    pip = (sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check")
-    options = ("--no-deps", "--no-build-isolation", "-w", str(tmp_path / "dist"))
-    run(*pip, *options, ".", cwd=folder)
-    (wheel,) = (tmp_path / "dist").iterdir()
+    wheel = build(folder)
     assert EXTENSION not in names(wheel)
     assert wheel.name.endswith("-py3-none-any.whl")
 

@@ -50,7 +50,7 @@ def agreed(compiled: Kernels, data: bytes, schema: StructSchema, capacity: int =
 
 
 @given(structs(), st.integers(0, 5))
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_structs(compiled: Kernels, fields: Fields, capacity: int) -> None:
     data = encode_struct(fields)
     assert agreed(compiled, data, GRAMMAR) == 0
@@ -58,7 +58,7 @@ def test_structs(compiled: Kernels, fields: Fields, capacity: int) -> None:
 
 
 @given(structs(), st.data())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_structs_with_changed_bytes(compiled: Kernels, fields: Fields, data: st.DataObject) -> None:
     broken = bytearray(encode_struct(fields))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -67,12 +67,12 @@ def test_structs_with_changed_bytes(compiled: Kernels, fields: Fields, data: st.
 
 
 @given(st.binary(max_size=60) | st.lists(st.sampled_from(TELLING), max_size=40).map(bytes))
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_any_bytes(compiled: Kernels, data: bytes) -> None:
     agreed(compiled, data, GRAMMAR)
 
 
-@pytest.mark.parametrize("changes", [3, pytest.param(60, marks=pytest.mark.shares)])
+@pytest.mark.parametrize("changes", [3, pytest.param(20, marks=pytest.mark.shares)])
 def test_footers_with_changed_bytes(compiled: Kernels, fixtures_dir: Path, changes: int) -> None:
     """The reference takes a microsecond for each byte of a footer: a few of each are enough."""
     rng = np.random.default_rng(11)

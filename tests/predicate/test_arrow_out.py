@@ -178,7 +178,7 @@ def test_every_comparison_of_every_value(duck: duckdb.DuckDBPyConnection, column
                 assert rows_of(table, to_arrow(text, table.schema)) == expected, text
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(rows=ROWS, text=TEXTS)
 def test_sql_finds_the_rows_that_duckdb_finds(
     duck: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], text: str
@@ -190,7 +190,7 @@ def test_sql_finds_the_rows_that_duckdb_finds(
     assert found == [row for (row,) in expected]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(rows=ROWS, text=TEXTS)
 def test_what_is_spelled_finds_the_same_rows(rows: list[dict[str, Any]], text: str) -> None:
     table, tree = table_of(rows), parse(text)
@@ -214,7 +214,7 @@ def predicates(draw: st.DrawFn) -> tuple[Any, str, Any]:
     return column, operator, pa.scalar(draw(values), type_)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(rows=ROWS, filters=st.lists(st.lists(predicates(), min_size=1, max_size=3), min_size=1))
 def test_trees_of_filters_find_the_rows_that_pyarrow_finds(
     rows: list[dict[str, Any]], filters: list[list[tuple[Any, str, Any]]]
@@ -250,7 +250,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(rows=ROWS, expression=EXPRESSIONS)
 def test_trees_of_expressions_find_the_rows_that_pyarrow_finds(
     rows: list[dict[str, Any]],

@@ -259,7 +259,7 @@ def test_two_column_chunks_do_not_share_a_filter() -> None:
         file.filter(1, "id")
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     st.binary(max_size=80), st.integers(-(2**31), 2**31 - 1) | st.integers(0, 200), st.booleans()
 )
@@ -320,7 +320,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[Sbbf], list[list[int]]]:
     return filters, [[begin, draw(st.integers(begin + 1, 101))] for begin in begins]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(worlds(), st.integers(0, 2**32), st.booleans())
 @example(([Sbbf(random_bits(1, 700, 0.0002))], [[0, 64]]), 5, False)  # noqa: FBT003  Hypothesis
 @example(([Sbbf(random_bits(1, 700, 0.0002))], [[0, 65]]), 5, False)  # noqa: FBT003  Hypothesis

@@ -156,7 +156,7 @@ LITERALS = st.sampled_from(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(VALUES, min_size=1, max_size=4, unique=True),
     st.sampled_from(["=", "!=", "<", ">="]),

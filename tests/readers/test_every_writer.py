@@ -33,13 +33,19 @@ def test_there_are_files_of_every_writer() -> None:
 
 @pytest.mark.parametrize("number", range(len(FILES)), ids=FILES)
 def test_all_rows_are_the_same(number: int, tmp_path: Path) -> None:
-    """Each file has one placement; neighbours, which are of one writer, have different ones."""
+    """Each file has one placement, and half of the readers beside pyarrow.
+
+    Neighbours, which are of one writer, have different ones.
+    """
     file, placement = FILES[number], PLACEMENTS[number % len(PLACEMENTS)]
     old, new = FIXTURES / file, tmp_path / "new.parquet"
     bloomify(old, output=new, placement=placement)
-    engines = _steady(file)
-    for read in (_by_pyarrow, _by_polars, _by_fastparquet, *(e.rows for e in engines)):
-        assert read(new) == read(old)
+    readers = [_by_polars, _by_fastparquet, *(engine.rows for engine in ENGINES)]
+    some = [one for place, one in enumerate(readers) if place % 2 == number % 2]
+    if (ENGINES[-1].name, file) in UNSTEADY:
+        some = readers[:-1]
+    for read in (_by_pyarrow, *some):
+        assert read(new) == read(old), read
 
 
 @pytest.mark.parametrize("file", FILES)

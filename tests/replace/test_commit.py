@@ -46,7 +46,7 @@ def test_what_is_there_while_writing(old: Path) -> None:
     assert seen == [7, 3, 10]
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(old=st.binary(max_size=50), new=st.binary(max_size=50))
 def test_any_bytes_by_any_other(
     tmp_path_factory: pytest.TempPathFactory,

@@ -139,7 +139,7 @@ def files(draw: st.DrawFn) -> bytes:
     st.sampled_from(PLACEMENTS),
     st.lists(st.sampled_from([0, 0, 1, 2, 3, 250, 260]), min_size=40, max_size=40),
 )
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_add_and_take_out(data: bytes, placement: Placement, blocks: list[int]) -> None:
     footer = footer_of(data)
     has_values = footer.chunks.value(ChunkField.NUM_VALUES) > 0
@@ -269,7 +269,7 @@ def cascading() -> bytes:
     st.lists(st.sampled_from([0, 1, 2]), min_size=4, max_size=4),
 )
 @example(cascading(), "column-chunk", [1, 0])
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_cascades_are_exact(data: bytes, placement: Placement, blocks: list[int]) -> None:
     """Filters push pages, pages lengthen indexes, and those push pages further."""
     groups = range(footer_of(data).num_row_groups)

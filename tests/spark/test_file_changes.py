@@ -277,19 +277,23 @@ PRESERVING = {
 def test_joins_with_changed_files(
     session: SparkSession, events: Events, others: str, kind: str
 ) -> None:
+    """Each change by itself for one join of either sort, all at once for the others."""
     sql = (JOINS | PRESERVING)[kind].format(o=others, e=f"parquet.{quoted(str(events.folder))}")
     found = both_ways(session, sql)
     assert (found.off.num_probes, found.on.num_probes) == (0, int(kind in JOINS))
     if kind in JOINS:
         assert found.on.shuffle_rows < found.off.shuffle_rows // 2
     events.write(NUM_FILES, [700, 701, 7])
-    both_ways(session, sql)
+    is_whole = kind in {"inner", "left"}
+    if is_whole:
+        both_ways(session, sql)
     events.write(1, [800, 7])
-    both_ways(session, sql)
+    if is_whole:
+        both_ways(session, sql)
     events.place(0).unlink()
     events.place(2).rename(events.place(2).with_name("renamed.parquet"))
     both_ways(session, sql)
-    modes: tuple[Mode, ...] = ("quick", "incremental", "full")
+    modes: tuple[Mode, ...] = ("quick", "incremental", "full") if is_whole else ("incremental",)
     for mode in modes:
         index.refresh(events.folder, name="ids", mode=mode)
         found = both_ways(session, sql)

@@ -395,14 +395,14 @@ def test_settings(session: SparkSession, tmp_path: Path, settings: dict[str, str
     index.create(folder, ["id"], name="ids", fpp=0.0001)
     with set_for_now(session, settings):
         table = f"parquet.{quoted(str(folder))}"
-        for sql in (
+        queries = (
             f"SELECT id FROM {table} WHERE id = 102",
             f"SELECT id FROM {table} WHERE id IN (SELECT id FROM {table} WHERE id = 3)",
             f"SELECT a.id FROM {table} a JOIN {table} b USING (id) WHERE a.id > 100",
             f"SELECT r.id FROM range(500) r JOIN {table} b USING (id)",
-            f"SELECT (SELECT max(id) FROM {table} WHERE id = 1) AS m, id FROM {table} WHERE id = 2",
-        ):
-            both_ways(session, sql)
+            f"SELECT id + (SELECT max(id) FROM {table} WHERE id = 1) FROM {table} WHERE id = 2",
+        )
+        all_both_ways(session, [lambda one, sql=sql: one.sql(sql) for sql in queries])
 
 
 def test_metadata_columns(session: SparkSession, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ class Store:
     def new_bucket(self, *, versioned: bool = False) -> str:
         """Make a bucket; return its name."""
         name = f"bucket-{secrets.token_hex(6)}"
-        client = self.client()
+        client = _client_for_buckets(self)
         client.create_bucket(Bucket=name)
         if versioned:
             switch = {"Status": "Enabled"}
@@ -115,7 +115,13 @@ class Store:
 
     def delete_bucket(self, name: str) -> None:
         """Delete a bucket and all that is in it: SeaweedFS takes one that is not empty."""
-        self.client().delete_bucket(Bucket=name)
+        _client_for_buckets(self).delete_bucket(Bucket=name)
+
+
+@cache
+def _client_for_buckets(store: Store) -> Client:
+    """Return one client for all buckets of a store: to make a client takes longer than a bucket."""
+    return store.client()
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Every file of the corpus is rewritten in each placement, verified, and read by pyarrow.
+"""Every file of the corpus is probed, rewritten in each placement, verified, and read by pyarrow.
 
 A case is a shard of the files, by number.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.corpus.test_every_file import SHARDS, ends_well
+from tests.corpus.test_probing import answers_or_is_refused
 from tests.torture.harness import Campaign, Result
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ as it is. pyarrow must read the same from the new version, and find every value 
     def attempt(self, name: str, show: Callable[[str], None]) -> Iterable[Result]:
         """Take a shard."""
         corpus = Path(os.environ.get("BLOOMIFY_CORPUS", ROOT / "../shared/corpus")).resolve()
+        answers_or_is_refused(int(name), corpus)
         outcomes = ends_well(int(name), corpus, self.plan.scratch)
         show("\n".join(f"{outcome['path']}: {outcome['status']}" for outcome in outcomes))
         statuses = Counter(status for one in outcomes for status in set(one["status"].values()))

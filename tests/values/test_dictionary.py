@@ -115,7 +115,7 @@ def columns(draw: st.DrawFn) -> pa.Table:
     st.sampled_from(["pow2", "exact"]),
     st.booleans(),
 )
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_filters_are_those_of_all_values(  # noqa: PLR0913, PLR0917  what is drawn
     table: pa.Table,
     codec: str,

@@ -177,7 +177,7 @@ _ROWS = st.lists(st.none() | st.lists(_INNER, max_size=4), min_size=1, max_size=
 
 
 @given(_ROWS, st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_lists_of_lists(rows: list[Any], dictionary: bool) -> None:  # noqa: FBT001
     table = pa.table({"x": pa.array(rows, pa.list_(pa.list_(pa.int64())))})
     data = written(table, use_dictionary=dictionary)

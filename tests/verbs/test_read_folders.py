@@ -222,7 +222,7 @@ def _folders(draw: st.DrawFn) -> tuple[list[bytes], Any]:
     return [one.data for one in found], asked
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(_folders())
 def test_any_folder(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[list[bytes], Any]

@@ -472,7 +472,7 @@ def _is_asked(notation: str, literal: Any) -> bool:
     return not (is_cut and literal.nanosecond)  # pyarrow cuts it before anybody sees it
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(questions())
 @example(("float", "list", "!=", pa.scalar(0.1, pa.float32())))
 @example(("double", "list", "in", float("nan")))

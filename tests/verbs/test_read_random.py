@@ -29,7 +29,7 @@ def _questions(draw: st.DrawFn) -> tuple[RandomFile, Any]:
     return draw(files(columns)), draw(st.one_of(conjunctions(columns), expressions(columns)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(_questions())
 def test_any_predicate_finds_the_rows_that_pyarrow_finds(question: tuple[RandomFile, Any]) -> None:
     """In memory, where no statistics mislead it; some types it cannot compare."""
@@ -61,7 +61,7 @@ def test_nulls_of_a_struct_that_its_dictionary_does_not_count(condition: pc.Expr
     assert _plain(read_table(data, filters=condition)) == _plain(expected)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(_questions())
 def test_surviving_row_groups_hold_every_row(question: tuple[RandomFile, Any]) -> None:
     file, filters = question
@@ -74,7 +74,7 @@ def test_surviving_row_groups_hold_every_row(question: tuple[RandomFile, Any]) -
     assert needed <= survivors
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(_questions(), st.integers(1, 30))
 def test_batches_hold_the_rows_of_the_table(
     question: tuple[RandomFile, Any], batch_size: int

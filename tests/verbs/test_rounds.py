@@ -117,14 +117,14 @@ def check_rounds(data: File, steps: Rounds) -> None:
 
 
 @given(st.sampled_from([PLAIN, INDEXED, UNMOVABLE]), rounds(COLUMNS))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_a_file_without_filters_is_restored(data: File, steps: Rounds) -> None:
     assert Strip()(data) == (data, 0)
     check_rounds(data, steps)
 
 
 @given(st.sampled_from(OTHER_WRITERS), st.data())
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_filters_of_other_writers(name: str, drawn: st.DataObject) -> None:
     data = File((ROOT / f"{name}.parquet").read_bytes())
     columns = [leaf.name for leaf in footer_of(data).leaves if why_no_filter(leaf) is None]
@@ -283,6 +283,6 @@ def strange(draw: st.DrawFn) -> File:
 
 
 @given(strange(), rounds(COLUMNS))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_filters_of_any_kind(data: File, steps: Rounds) -> None:
     check_rounds(data, steps)

@@ -148,7 +148,7 @@ def test_threads_change_nothing(fixtures_dir: Path) -> None:
 
 
 @given(which=st.integers(0, 10**6), row_group=st.integers(0, 1))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_every_cleared_bit_is_noticed(which: int, row_group: int) -> None:
     data = without_bit(with_numbers(), (row_group, 0), which)
     reference = ReferenceFilter.parse(filter_bytes(data, (row_group, 0)))

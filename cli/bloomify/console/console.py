@@ -17,7 +17,7 @@ import time
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NoReturn, TypedDict
 
 import click
 
@@ -175,6 +175,15 @@ class Terminated(KeyboardInterrupt):
 
 
 _REASONS = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
+
+
+def terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Raise what SIGTERM is here, as Python's own handler does of Ctrl-C.
+
+    Raises:
+        Terminated: Always.
+    """
+    raise Terminated
 
 
 @contextmanager

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.shares
 
-_TRIES = {"sources": 700, "bits": 400}
-_OTHERS = 150
+_TRIES = {"sources": 250, "bits": 150}
+_OTHERS = 60
 """Tries of each kind that is not named above."""
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+pytestmark = pytest.mark.xdist_group("faults")  # what is made once takes seconds
+
+
 @pytest.fixture(scope="module")
 def races(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Races]:
     with Races(Plan(scratch=tmp_path_factory.mktemp("races"))) as opened:

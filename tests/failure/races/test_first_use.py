@@ -102,7 +102,7 @@ def test_files_that_begin_while_pyarrow_is_imported(folder: Path) -> None:
     check_loop(folder, DURING_AN_IMPORT + LOOP.replace(": bloomify(", ": add("))
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(6, marks=pytest.mark.shares)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.shares)])
 def test_first_use_of_the_library(folder: Path, rounds: int) -> None:
     for number in range(rounds):
         names = random.sample(sorted(USES), 8)
@@ -123,7 +123,7 @@ def use_first(folder: Path, seed: str, *names: str) -> None:
     assert (done.stdout, done.stderr) == ("{}\n", ""), f"again: first_use {' '.join(arguments)}"
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(6, marks=pytest.mark.shares)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.shares)])
 def test_a_busy_machine(folder: Path, rounds: int) -> None:
     with load():
         for _ in range(rounds):

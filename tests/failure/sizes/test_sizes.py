@@ -20,11 +20,11 @@ pytestmark = pytest.mark.shares
 
 SIZES = {
     "sparse": 4.5,
-    "columns": 2000,
-    "row groups": 1000,
+    "columns": 1000,
+    "row groups": 500,
     "footer": 10,
     "filter": 2,
-    "rows": 1_000_000,
+    "rows": 400_000,
 }
 
 

@@ -20,6 +20,8 @@ from tests.torture.syscalls.trying import PROCESS, WRITE_BACK, Bench
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+pytestmark = pytest.mark.xdist_group("syscalls")  # what is made once takes seconds
+
 MAIN = "in place"
 OTHERS = sorted(scenarios().keys() - {MAIN})
 

@@ -32,7 +32,7 @@ def embedded(folder: Path, table: pa.Table, *, name: str = "f.parquet", **option
     return folder / name
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(files=tables(), row_group_size=st.integers(1, 100))
 def test_embedded_filters_give_the_answers_of_values(
     files: dict[str, pa.Table], row_group_size: int, tmp_path_factory: pytest.TempPathFactory

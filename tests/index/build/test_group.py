@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Values.
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     files=tables(),
     row_group_size=st.integers(1, 100),

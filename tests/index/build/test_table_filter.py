@@ -69,7 +69,7 @@ def read(version: Path, found: Merged) -> Sbbf:
     return read_global(str(version.parent), found.file)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     parts=st.lists(
         st.tuples(st.integers(0, 200), st.sampled_from([1, 2, 3, 6, 7, 64, 100, 256])), max_size=6

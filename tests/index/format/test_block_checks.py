@@ -75,7 +75,7 @@ def take(way: str, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(sizes=SIZES, gone=st.sets(st.integers(0, 98)), asked=st.sets(st.integers(0, 98)))
 def test_answers_are_those_of_the_filters(
     tmp_path_factory: pytest.TempPathFactory,

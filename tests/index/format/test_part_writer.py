@@ -93,7 +93,7 @@ def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(part_writer, "_ROW_GROUP_ROWS", 16)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(rows=ROWS)
 @pytest.mark.usefixtures("small_row_groups")
 def test_what_is_appended_is_read(
@@ -124,7 +124,7 @@ def test_what_is_appended_is_read(
     ]
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(rows=ROWS)
 @pytest.mark.usefixtures("small_row_groups")
 def test_every_filter_lies_where_the_lengths_say(

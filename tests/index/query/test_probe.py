@@ -81,7 +81,7 @@ def take(way: str, patch: pytest.MonkeyPatch) -> None:
     rows=st.sets(st.integers(0, NUM_FILES - 1)),
     seeds=st.sets(st.integers(0, 400), max_size=20),
 )
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_answers_are_those_of_the_filters(
     index: Path, way: str, rows: set[int], seeds: set[int]
 ) -> None:

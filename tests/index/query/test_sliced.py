@@ -195,7 +195,7 @@ def small_groups() -> Iterator[None]:
     assert not USED or USED[True] > USED[False] / 10
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(indexes(), st.lists(CONDITIONS, min_size=1, max_size=8))
 def test_slices_give_the_answers_of_the_parts(found: dict[str, Any], asked: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:

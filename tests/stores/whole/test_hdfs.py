@@ -300,8 +300,7 @@ class Failing:
 
 
 @pytest.mark.shares
-@pytest.mark.parametrize("is_done", [False, True])
-@pytest.mark.parametrize("is_new", [False, True])
+@pytest.mark.parametrize(("is_done", "is_new"), [(False, True), (True, False)])
 def test_whatever_fails_the_file_is_the_old_one_or_the_new_one(  # noqa: PLR0913  fixtures
     folder: Folder,
     plain: bytes,
