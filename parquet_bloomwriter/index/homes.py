@@ -14,7 +14,8 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.storage.base import LOG, is_on_store
+from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.storage.local import LOG
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:

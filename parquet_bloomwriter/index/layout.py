@@ -25,8 +25,8 @@ from urllib.parse import unquote, urlsplit
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument, Proposal, Way
 from parquet_bloomwriter.iceberg.names import is_iceberg
-from parquet_bloomwriter.index.storage.base import LOG as LOG  # noqa: PLC0414  also of this module
 from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
+from parquet_bloomwriter.index.storage.local import LOG as LOG  # noqa: PLC0414  also of this module
 from parquet_bloomwriter.source.filesystems import SCHEMES, store_kind
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def known_spelling(path: str) -> str:
     """
     if not _ON_STORE.match(path):
         return path
-    from parquet_bloomwriter.stores.buckets import normal_url
+    from parquet_bloomwriter.stores.open import normal_url
 
     return normal_url(path)
 

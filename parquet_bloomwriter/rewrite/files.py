@@ -16,7 +16,7 @@ from parquet_bloomwriter.replace.hadoop_checksum import (
 )
 from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import remove_stale
-from parquet_bloomwriter.rewrite.session import Place, Rewrite
+from parquet_bloomwriter.rewrite.place import Place, Rewrite
 from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.listing import is_pattern
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.replace.commit import NewVersion
     from parquet_bloomwriter.replace.hadoop_checksum import NewChecksums
     from parquet_bloomwriter.replace.target import Target
+    from parquet_bloomwriter.rewrite.place import Destination, StrPath
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
-    from parquet_bloomwriter.rewrite.session import Destination, StrPath
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, Readable
     from parquet_bloomwriter.source import Source
     from parquet_bloomwriter.source.local import OpenedFile

@@ -36,8 +36,8 @@ from parquet_bloomwriter.replace.external_references import refuse_references
 from parquet_bloomwriter.replace.target import output_exists
 from parquet_bloomwriter.reports.store import StoreReport
 from parquet_bloomwriter.rewrite.files import DownloadPlace
+from parquet_bloomwriter.rewrite.place import Rewrite
 from parquet_bloomwriter.rewrite.plan import Copy, Emit, EmitFilter, length_of
-from parquet_bloomwriter.rewrite.session import Rewrite
 from parquet_bloomwriter.rewrite.whole_files import CopiedSource, FarPlace, open_far
 from parquet_bloomwriter.rewrite.write import digest_of, footer_of, prove, tail_of
 from parquet_bloomwriter.source.filesystems import is_far
@@ -50,20 +50,20 @@ from parquet_bloomwriter.stores.s3.conditions import Abilities, abilities_of
 from parquet_bloomwriter.stores.s3.journal import abort_abandoned, foreign_uploads
 from parquet_bloomwriter.stores.s3.new_object import NewObject
 from parquet_bloomwriter.stores.s3.parts import SMALLEST, NewBytes, OldBytes, cost_of
-from parquet_bloomwriter.stores.s3.source import S3Source, open_object
+from parquet_bloomwriter.stores.s3.store import S3Source
 from parquet_bloomwriter.stores.s3.urls import ObjectPath, is_s3, parse_url
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from parquet_bloomwriter.rewrite.place import Destination, Place, StrPath
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
-    from parquet_bloomwriter.rewrite.session import Destination, Place, StrPath
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, Readable
     from parquet_bloomwriter.source.local import OpenedFile
     from parquet_bloomwriter.stores.s3.answers import ObjectState
-    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
     from parquet_bloomwriter.stores.s3.parts import Segment
+    from parquet_bloomwriter.stores.s3.store import S3Store
 
 _COMPARED_BYTES = 64
 _COMPARED_PLACES = 8
@@ -105,7 +105,7 @@ def open_objects(
         raise InvalidArgument(
             f'"{name}" is no object', remedy="for_each_file applies a verb to all below a prefix."
         )
-    with open_object(open_bucket(place.bucket), place.key) as opened:
+    with open_bucket(place.bucket).opened(place.key) as opened:
         _hold_if_small(opened)
         yield (
             _ObjectPlace(opened, name, target, destination, progress)
@@ -141,7 +141,7 @@ class _DownloadPlace(DownloadPlace):
 class _ObjectTarget:
     """Where a new object goes, and under which conditions."""
 
-    bucket: S3Bucket
+    bucket: S3Store
     path: ObjectPath
     replaces: ObjectState | None
     attributes: Attributes
@@ -221,7 +221,7 @@ class _ObjectPlace(FarPlace):
             notes=tuple(self.notes),
         )
 
-    def _buckets(self) -> Iterator[S3Bucket]:
+    def _buckets(self) -> Iterator[S3Store]:
         if isinstance(self.source, S3Source):
             yield self.source.bucket
         if self._target is not None:
@@ -242,7 +242,7 @@ class _ObjectPlace(FarPlace):
         else:
             if not path.key or path.key.endswith("/"):
                 raise InvalidArgument(f'"{self._output}" is no object', remedy="Name its key, too.")
-            replaces = self._bucket(path).head(path.key)
+            replaces = self._bucket(path).state(path.key)
             if replaces is not None and not options.overwrite:
                 raise output_exists(self._output)
         if replaces is not None:
@@ -278,7 +278,7 @@ class _ObjectPlace(FarPlace):
             abilities=abilities,
         )
 
-    def _bucket(self, path: ObjectPath) -> S3Bucket:
+    def _bucket(self, path: ObjectPath) -> S3Store:
         source = self.source
         if isinstance(source, S3Source) and source.bucket.name == path.bucket:
             return source.bucket
@@ -293,7 +293,7 @@ _cleaning = Lock()
 _cleaned: set[tuple[str, str]] = set()
 
 
-def _clean_up_once(bucket: S3Bucket) -> bool:
+def _clean_up_once(bucket: S3Store) -> bool:
     """End the uploads that dead processes of this machine have left in a bucket, once.
 
     Returns:

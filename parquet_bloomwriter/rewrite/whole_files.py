@@ -9,7 +9,7 @@
 What a column needs is read by ranges, so that a plan costs no more (`--dry-run`). When the new
 version is begun the old one is copied here, in memory if it is small, and column chunks are read
 from that copy. The new version is proved like one on disk before it leaves, and its end is read
-back from the store. `stores.whole` says how each store puts it in place.
+back from the store. `stores.base` says how each store puts it in place.
 """
 
 from __future__ import annotations
@@ -32,32 +32,31 @@ from parquet_bloomwriter.replace.external_references import refuse_references
 from parquet_bloomwriter.replace.target import output_exists
 from parquet_bloomwriter.reports.store import StoreReport
 from parquet_bloomwriter.rewrite.files import REMOTE_JOBS, DownloadPlace
-from parquet_bloomwriter.rewrite.session import Place, Rewrite
+from parquet_bloomwriter.rewrite.place import Place, Rewrite
 from parquet_bloomwriter.rewrite.write import tail_of
 from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.source.filesystems import is_far
 from parquet_bloomwriter.source.local import FileSource, open_file
+from parquet_bloomwriter.stores.base import LocalFile
 from parquet_bloomwriter.stores.open import OpenedUrl, open_store
 from parquet_bloomwriter.stores.reader import PIECE_BYTES
 from parquet_bloomwriter.stores.references import find_references
 from parquet_bloomwriter.stores.s3.client import open_bucket
-from parquet_bloomwriter.stores.s3.source import open_object
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
-from parquet_bloomwriter.stores.whole import LocalFile
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from parquet_bloomwriter.rewrite.place import Destination, StrPath
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
-    from parquet_bloomwriter.rewrite.session import Destination, StrPath
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, Readable
     from parquet_bloomwriter.source import Source
     from parquet_bloomwriter.source.base import Range, Traffic
     from parquet_bloomwriter.source.local import OpenedFile
-    from parquet_bloomwriter.stores.s3.source import S3Source
-    from parquet_bloomwriter.stores.whole import FileState
+    from parquet_bloomwriter.stores.base import FileState
+    from parquet_bloomwriter.stores.s3.store import S3Source
 
 _SMALL = 1024 * 1024
 """Files of fewer bytes are copied here when they are opened."""
@@ -226,7 +225,7 @@ def open_far(url: str) -> Iterator[CopiedSource]:
             place = parse_url(url)
             if not place.key or place.key.endswith("/"):
                 raise InvalidArgument(f'"{place}" is no object', remedy="Name its key, too.")
-            remote: Source = stack.enter_context(open_object(open_bucket(place.bucket), place.key))
+            remote: Source = stack.enter_context(open_bucket(place.bucket).opened(place.key))
             source = CopiedSource(remote)
         else:
             opened = open_store(url)

@@ -158,6 +158,9 @@ class RangeReader(ABC):
     told_version: Hashable | None = None
     """Which version of a file was opened, as `remote.version_of` returns it; None if not known."""
 
+    etag: str = ""
+    """Of the object that was opened, with its quotes; "" if it has none, or is no object."""
+
     gap: ClassVar[int] = _LOCAL_BYTES
     """Bytes between two ranges up to which both are read by one request."""
 

@@ -151,10 +151,13 @@ def _resolve(url: str) -> tuple[FileSystem, str]:
     import pyarrow.fs as pafs
 
     if is_hdfs(url):
-        from parquet_bloomwriter.source.hdfs import file_system, is_installed
+        from parquet_bloomwriter.source.hdfs import is_installed, split_url
 
         if is_installed():
-            return file_system(url)
+            from parquet_bloomwriter.source.hdfs_fsspec import HdfsFileSystem
+
+            base, path = split_url(url)
+            return HdfsFileSystem(base=base), path
     if store_kind(url) == "s3":
         url = f"s3://{url.partition('://')[2]}"
     key = ""

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import (
@@ -36,7 +36,6 @@ from parquet_bloomwriter.errors import (
     redacting,
 )
 from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
-from parquet_bloomwriter.source.filesystems import is_hdfs
 from parquet_bloomwriter.source.identity import is_settled
 from parquet_bloomwriter.source.stream import as_arrow_file
 from parquet_bloomwriter.text import redacted
@@ -119,8 +118,8 @@ class Version(NamedTuple):
 
     @property
     def etag(self) -> str:
-        """One word, without quotes."""
-        return f"{self.changed_ms:x}-{self.size:x}"
+        """What stands for an ETag, with its quotes."""
+        return f'"{self.changed_ms:x}-{self.size:x}"'
 
     @property
     def changed_ns(self) -> int:
@@ -142,7 +141,7 @@ def split_url(url: str) -> HdfsUrl:
     address, _, path = url[len("hdfs://") :].partition("/")
     if not address:
         default = _given.default or _default_file_system()
-        if not is_hdfs(default):
+        if not default.lower().startswith("hdfs://"):
             raise InvalidArgument(
                 f'"{url}" names no name node, and Hadoop\'s configuration has no default one',
                 remedy="Name it as hdfs://host:port/path, or set HADOOP_CONF_DIR.",
@@ -238,6 +237,7 @@ class HdfsSource(RangeReader):
         known = (client, path, version) if is_settled(version.changed_ns) else None
         super().__init__(version.size, name=name, identity=known)
         self.version = version
+        self.etag = version.etag
         self.count: Callable[[int], None] | None = None
         """Is told how many bytes were read."""
         self._client, self._path, self._reader = client, path, reader
@@ -308,18 +308,6 @@ def words_of(error: BaseException) -> str:
     """Return what a name node says, in one line, without the stack of Java."""
     text = _RPC_ERROR.sub("", _JAVA_STACK.sub("", redacted(str(error))))
     return " ".join(text.split())[:_MAX_WORDS] or type(error).__name__
-
-
-def file_system(url: str) -> tuple[Any, str]:
-    """Return a file system of fsspec's for a URL, and the path on it.
-
-    Raises:
-        InvalidArgument: If the URL names no name node.
-    """
-    from parquet_bloomwriter.source.hdfs_fsspec import HdfsFileSystem
-
-    base, path = split_url(url)
-    return HdfsFileSystem(base=base), path
 
 
 def _default_file_system() -> str:

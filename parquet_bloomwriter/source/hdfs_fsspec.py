@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from fsspec import AbstractFileSystem
 
-from parquet_bloomwriter.source.filesystems import is_hdfs
 from parquet_bloomwriter.source.hdfs import HdfsSource, naming, open_client, open_version
 from parquet_bloomwriter.source.stream import as_arrow_file
 
@@ -38,7 +37,7 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
-        if is_hdfs(path):
+        if path[:7].lower() == "hdfs://":
             path = f"/{path.partition('://')[2].partition('/')[2]}"
         return path.rstrip("/") or "/"
 

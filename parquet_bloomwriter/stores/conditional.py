@@ -20,12 +20,13 @@ conditional headers"; obstore, `put`.
 from __future__ import annotations
 
 import datetime as dt
+import mmap
 import os
 import random
 import re
 import secrets
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
@@ -37,17 +38,17 @@ from parquet_bloomwriter.errors import (
     UnsupportedFile,
 )
 from parquet_bloomwriter.source.filesystems import SCHEMES
+from parquet_bloomwriter.stores.base import FileState, Listed, TableStore, WholeStore, quoted
 from parquet_bloomwriter.stores.cloud_settings import connection_of
+from parquet_bloomwriter.stores.once import NoAnswer, Refusal, publish_once
 from parquet_bloomwriter.stores.reader import ObjectReader
-from parquet_bloomwriter.stores.whole import FileState, FolderFile, WholeStore
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
-    import mmap
     from collections.abc import Hashable, Iterator
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.stores.whole import LocalFile
+    from parquet_bloomwriter.stores.base import LocalFile
 
 ATTEMPT = "bloomify_attempt"
 """Key of the metadata that holds the id of the attempt. Azure takes names of C# only: no hyphen."""
@@ -72,32 +73,6 @@ _FORBIDDEN = re.compile(r"status code: 40[13]")
 _SIGNATURE = re.compile(r"\?(?:.*&)?(?:sig|x-goog-signature)=", re.IGNORECASE)
 _NEW = {"Content-Type": "application/vnd.apache.parquet"}
 _MAX_WORDS = 300
-
-
-class ListedObject(NamedTuple):
-    """An object as a listing shows it."""
-
-    key: str
-    size: int
-    """Bytes."""
-
-    etag: str
-    """With quotes or, on Azure, without."""
-
-    changed_ms: int
-    """Last change, milliseconds since 1970 UTC."""
-
-
-class VersionedBytes(NamedTuple):
-    """Bytes, and the object that they are of."""
-
-    data: bytes
-    size: int
-    """Of the object, bytes."""
-
-    etag: str
-    changed_ms: int
-    """Last change, milliseconds since 1970 UTC."""
 
 
 class ConditionalUrl(NamedTuple):
@@ -179,7 +154,16 @@ def place_of_https(url: str) -> tuple[str, ...] | None:
     return place_of(f"https://{host}/{bucket}", key) if _BLOB_HOST.match(host) else None
 
 
-class ConditionalStore(WholeStore):
+class CloudRefusal(Refusal):
+    """The store answered that it did nothing; `__cause__` is the error of obstore's."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(_words(error))
+        self.is_precondition = isinstance(error, _precondition())
+        self.is_forbidden = _is_denied(error)
+
+
+class ConditionalStore(WholeStore, TableStore):
     """A bucket on GCS, or a container on Azure."""
 
     reads_name_version = True
@@ -213,166 +197,123 @@ class ConditionalStore(WholeStore):
     def state(self, path: str) -> FileState | None:
         """Return the state of an object; None if there is none."""
         try:
-            found = self._get(path, head=True)
+            return _state_of(self._get(path, head=True))
         except FileNotFoundError:
             return None
-        attributes = dict(found.attributes)
-        attempt = attributes.pop(ATTEMPT, None)
-        meta = found.meta
-        return FileState(
-            size=int(meta["size"]),
-            token=(meta["e_tag"], meta["version"]),
-            attempt=attempt,
-            attributes=attributes,
-            changed_ns=_changed_ms(meta) * _NS_PER_MS,
-        )
 
     def open(self, path: str, state: FileState) -> AbstractContextManager[ConditionalSource]:
         """Return a source of this version. Nothing is open."""
         return nullcontext(ConditionalSource(self, path, state))
 
-    def read(self, path: str, start: int, stop: int, state: FileState) -> bytes:
-        """Return the bytes [start, stop) of an object in this state.
-
-        Raises:
-            FileChanged: If it is in another state by now.
-            FileNotFoundError: If there is no object.
-        """
-        found = self._get(path, range=(start, stop), if_match=_token(state)[0])
-        try:
-            data = bytes(found.bytes())
-        except _errors() as error:
-            raise self._refused(error, path, "get") from error
-        self.traffic.add_down(len(data))
-        return data
-
-    def read_version(self, path: str, start: int, stop: int, etag: str | None) -> VersionedBytes:
-        """Return the bytes [start, stop) of an object, and what it is.
-
-        Raises:
-            FileChanged: If it has another ETag than the one that is given.
-            FileNotFoundError: If there is no object.
-        """
-        condition = {} if etag is None else {"if_match": etag}
+    def read(
+        self, path: str, start: int, stop: int, *, if_match: str | None = None
+    ) -> tuple[bytes, FileState]:
+        """Return the bytes [start, stop) of an object, and its state."""
+        condition = {} if if_match is None else {"if_match": if_match}
         found = self._get(path, range=(start, stop), **condition)
-        try:
+        with self._asking(path, "get"):
             data = bytes(found.bytes())
-        except _errors() as error:
-            raise self._refused(error, path, "get") from error
         self.traffic.add_down(len(data))
-        meta = found.meta
-        return VersionedBytes(data, int(meta["size"]), meta["e_tag"] or "", _changed_ms(meta))
+        return data, _state_of(found)
 
-    def objects(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """Yield key and size of each object below a prefix, which has no slash at its end."""
-        for one in self.listed(prefix):
-            yield one.key, one.size
-
-    def folders(self, prefix: str) -> list[str]:
-        """Return the names of the folders right below a prefix, sorted."""
+    def folders(self, prefix: str) -> Iterator[str]:
+        """Yield the names of the folders right below a folder."""
         import obstore
 
         self.traffic.add("list")
-        try:
-            found = obstore.list_with_delimiter(self._store, prefix=prefix or None)
-        except ValueError as error:
-            raise self._misspelled(prefix) from error
-        except _errors() as error:
-            raise self._refused(error, prefix, "list") from error
-        return sorted(one.rstrip("/").rpartition("/")[2] for one in found["common_prefixes"])
+        folder = prefix.rstrip("/")
+        with self._asking(folder, "list"):
+            found = obstore.list_with_delimiter(self._store, prefix=folder or None)
+        yield from sorted(one.rstrip("/").rpartition("/")[2] for one in found["common_prefixes"])
 
-    def listed(self, prefix: str, *, offset: str = "") -> Iterator[ListedObject]:
-        """Yield the objects below a prefix.
+    def objects(self, prefix: str, *, start_after: str = "") -> Iterator[Listed]:
+        """Yield the objects whose keys begin with a prefix, which may end within a name."""
+        return (
+            one
+            for one in self._below(prefix.rpartition("/")[0], start_after)
+            if one.key.startswith(prefix)
+        )
 
-        Args:
-            prefix: Without a slash at its end.
-            offset: Leave out keys up to this one.
-        """
+    def _below(self, folder: str, offset: str = "") -> Iterator[Listed]:
+        """Yield the objects below a folder, but for keys up to an offset."""
         import obstore
 
         self.traffic.add("list")
-        try:
-            for page in obstore.list(self._store, prefix=prefix or None, offset=offset or None):
+        with self._asking(folder, "list"):
+            for page in obstore.list(self._store, prefix=folder or None, offset=offset or None):
                 for one in page:
-                    etag = one["e_tag"] or ""
-                    yield ListedObject(one["path"], int(one["size"]), etag, _changed_ms(one))
-        except ValueError as error:
-            raise self._misspelled(prefix) from error
-        except _errors() as error:
-            if "invalid path" in str(error):
-                raise StoreProblem(
-                    f"an object there has a key that obstore cannot name: {_words(error)}",
-                    path=self.spell(prefix),
-                    remedy="Name the other objects one by one.",
-                ) from error
-            raise self._refused(error, prefix, "list") from error
+                    yield Listed(one["path"], int(one["size"]), _etag(one), _changed_ns(one))
 
-    def files_in(self, folder: str, *, start: str = "") -> tuple[FolderFile, ...]:
-        """List the objects directly below a prefix, by name."""
-        import obstore
-
-        self.traffic.add("list")
+    def files_in(self, folder: str, *, start: str = "") -> Iterator[Listed]:
+        """Yield the objects directly below a prefix, by name."""
+        prefix = f"{folder}/"
         # All names that are not before `start` come after it without its last letter.
-        after = f"{folder}/{start[:-1]}" if start else None
-        found = []
-        try:
-            for page in obstore.list(self._store, prefix=folder, offset=after):
-                for one in page:
-                    name = one["path"].removeprefix(f"{folder}/")
-                    if "/" not in name and name >= start:
-                        found.append(FolderFile(name, int(one["size"]), _changed_ms(one)))
-        except ValueError as error:
-            raise self._misspelled(folder) from error
-        except _errors() as error:
-            raise self._refused(error, folder, "list") from error
+        below = self._below(folder, f"{prefix}{start[:-1]}" if start else "")
+        names = ((one.key.removeprefix(prefix), one) for one in below)
+        found = [one for name, one in names if "/" not in name and name >= start]
         if not (found or start):
-            raise FileNotFoundError(2, os.strerror(2), self.spell(folder))
-        return tuple(sorted(found))
+            raise self.missing(folder)
+        yield from sorted(found)
 
     def remove(self, path: str) -> None:
         """Remove an object. None need be there."""
         import obstore
 
         self.traffic.add("delete")
-        try:
+        with self._asking(path, "delete"), suppress(FileNotFoundError):
             obstore.delete(self._store, path)
-        except FileNotFoundError:
-            pass
-        except _errors() as error:
-            raise self._refused(error, path, "delete") from error
 
-    def why_not_exclusive(self, folder: str) -> str:
+    def why_not_exclusive(self, folder: str) -> str:  # noqa: ARG002
         """Return "": both stores honour conditions."""
-        del folder
         return ""
 
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is such an object, or any below a prefix that ends with a slash."""
-        if not prefix.endswith("/"):
+        if prefix and not prefix.endswith("/"):
             return self.state(prefix) is not None
-        keys = (key for key, _ in self.objects(prefix.rstrip("/")))
-        return any(
-            not suffix or (key.endswith(suffix) and "/" not in key.removeprefix(prefix))
-            for key in keys
-        )
+        keys = (one.key.removeprefix(prefix) for one in self._below(prefix.rstrip("/")))
+        return any(not suffix or (key.endswith(suffix) and "/" not in key) for key in keys)
 
     def _get(self, path: str, **options: Any) -> Any:  # noqa: ANN401  obstore's
         import obstore
 
         self.traffic.add("head" if "head" in options else "get")
-        try:
-            found = obstore.get(self._store, path, options=options)
-        except FileNotFoundError:
-            raise FileNotFoundError(2, os.strerror(2), self.spell(path)) from None
-        except ValueError as error:
-            raise self._misspelled(path) from error
-        except _errors() as error:
-            if isinstance(error, _precondition()):
-                raise self.changed(path) from error
-            raise self._refused(error, path, "get") from error
+        with self._asking(path, "get"):
+            try:
+                found = obstore.get(self._store, path, options=options)
+            except FileNotFoundError:
+                raise self.missing(path) from None
         if found.meta["path"] != path:  # obstore has corrected it
             raise self._misspelled(path)
         return found
+
+    @contextmanager
+    def _asking(self, path: str, operation: str) -> Iterator[None]:
+        """Turn errors of obstore's into those that name the object.
+
+        Raises:
+            InvalidArgument: If obstore cannot name it.
+            FileChanged: If it is another version than the one that was asked for.
+            StoreProblem: If the store refuses for another reason, or does not answer.
+        """
+        try:
+            yield
+        except ValueError as error:
+            raise self._misspelled(path) from error
+        except _errors() as error:
+            if isinstance(error, FileNotFoundError) and error.errno is not None:
+                raise  # ours
+            if isinstance(error, _precondition()):
+                raise self.changed(path) from error
+            if operation == "list" and "invalid path" in str(error):
+                raise StoreProblem(
+                    f"an object there has a key that obstore cannot name: {_words(error)}",
+                    path=self.spell(path),
+                    remedy="Name the other objects one by one.",
+                ) from error
+            refusal = CloudRefusal(error)
+            refusal.__cause__ = error
+            raise self._refused(error, path, operation) from refusal
 
     def _misspelled(self, path: str) -> InvalidArgument:
         return InvalidArgument(
@@ -403,14 +344,28 @@ class ConditionalStore(WholeStore):
         }
         return self._put_safely(path, data.buffer(), attributes, replaces)
 
-    def create(self, path: str, data: bytes | mmap.mmap) -> FileState:
-        """Put an object where there is none.
+    def create(
+        self,
+        path: str,
+        data: bytes | mmap.mmap,
+        *,
+        attempt: str,
+        content_type: str = "",
+        one_writer: bool = False,
+    ) -> FileState:
+        """Put an object where there is none."""
+        del one_writer
+        attributes = {"Content-Type": content_type} if content_type else {}
+        with self._ending(path):
+            return self._put_safely(path, data, {**attributes, ATTEMPT: attempt}, None)
 
-        Raises:
-            FileChanged: If there is one.
-            OutcomeUnknown: If it cannot be found out whether the object was written.
-        """
-        return self._put_safely(path, data, {ATTEMPT: secrets.token_hex(16)}, None)
+    def create_file(self, path: str, fd: int, size: int) -> FileState:
+        """Put the bytes of an open file where there is no object."""
+        attempt = secrets.token_hex(16)
+        if not size:
+            return self.create(path, b"", attempt=attempt)
+        with mmap.mmap(fd, size, prot=mmap.PROT_READ) as data:
+            return self.create(path, data, attempt=attempt)
 
     def _put_safely(
         self,
@@ -419,78 +374,57 @@ class ConditionalStore(WholeStore):
         attributes: dict[str, str],
         replaces: FileState | None,
     ) -> FileState:
-        store = _connect(self.name, retries=0, timeout_s=_READ_TIMEOUT_S + len(data) // _SLOWEST)
-        try:
-            return self._put_once(store, path, data, attributes, replaces)
-        except BaseException as error:
-            if isinstance(error, Exception):
-                raise
-            raise self._unknown(path, error) from error  # Ctrl-C, with a request on its way.
-
-    def _put_once(
-        self,
-        store: Any,  # noqa: ANN401  obstore's
-        path: str,
-        buffer: Any,  # noqa: ANN401  bytes
-        attributes: dict[str, str],
-        replaces: FileState | None,
-    ) -> FileState:
         """Put an object, and find out what became of it.
 
         Raises:
             As `WholeStore.publish`.
         """
-        attempt = attributes[ATTEMPT]
-        doubt: BaseException | None = None
-        refusal: BaseException | None = None
-        for pause in _pauses():
-            time.sleep(pause)
-            try:
-                token = self._put(store, path, buffer, attributes, replaces)
-                return FileState(size=len(buffer), token=token, attempt=attempt)
-            except _errors() as error:
-                if _is_refusal(error):
-                    refusal = error
-                else:
-                    doubt = error
-            found = self._look(path, doubt, refusal)
-            if found is not None and found.attempt == attempt:
-                return found
-            if (None if found is None else found.token) != (replaces and replaces.token):
-                raise self.changed(path) from doubt
-            if refusal is not None and not isinstance(refusal, _precondition()):
-                break
-        if doubt is not None:
-            raise self._unknown(path, doubt) from doubt
-        raise self._refused(refusal, path, "put") from refusal
+        store = _connect(self.name, retries=0, timeout_s=_READ_TIMEOUT_S + len(data) // _SLOWEST)
+        token = replaces and replaces.token
+        try:
+            return publish_once(
+                lambda: self._put(store, path, data, attributes, replaces),
+                lambda: self.state(path),
+                tries=_tries(),
+                attempt=attributes[ATTEMPT],
+                is_before=lambda found: (found and found.token) == token,
+                changed=lambda: self.changed(path),
+                refused=lambda refusal: self._refused(refusal.__cause__, path, "put"),
+                unknown=lambda reason: self._unknown(path, reason),
+            )
+        except BaseException as error:
+            if isinstance(error, Exception):
+                raise
+            raise self._unknown(path, error) from error  # Ctrl-C, with a request on its way.
 
     def _put(
         self,
         store: Any,  # noqa: ANN401  obstore's
         path: str,
-        buffer: Any,  # noqa: ANN401  bytes
+        data: Any,  # noqa: ANN401  bytes
         attributes: dict[str, str],
         replaces: FileState | None,
-    ) -> tuple[str | None, str | None]:
+    ) -> FileState:
+        """Put an object once.
+
+        Raises:
+            CloudRefusal: If the store says no.
+            NoAnswer: If it says nothing.
+        """
         import obstore
 
-        self.traffic.add("put", up=len(buffer))
-        made = obstore.put(store, path, buffer, attributes=attributes, mode=_mode(replaces))
-        return made["e_tag"], made["version"]
-
-    def _look(
-        self, path: str, doubt: BaseException | None, refusal: BaseException | None
-    ) -> FileState | None:
+        self.traffic.add("put", up=len(data))
         try:
-            return self.state(path)
-        except StoreProblem as error:
-            if doubt is None and refusal is not None and not isinstance(refusal, _precondition()):
-                raise self._refused(refusal, path, "put") from error
-            raise self._unknown(path, doubt or error) from error
+            made = obstore.put(store, path, data, attributes=attributes, mode=_mode(replaces))
+        except _errors() as error:
+            raise (CloudRefusal(error) if _is_refusal(error) else NoAnswer()) from error
+        token = made["e_tag"], made["version"]
+        attempt = attributes[ATTEMPT]
+        return FileState(size=len(data), token=token, etag=_etag(made), attempt=attempt)
 
     # ------------------------------------------------------------ errors
 
-    def _unknown(self, path: str, reason: BaseException) -> OutcomeUnknown:
+    def _unknown(self, path: str, reason: BaseException | None) -> OutcomeUnknown:
         return OutcomeUnknown(
             f"the store did not answer: {_words(reason)}",
             path=self.spell(path),
@@ -498,13 +432,10 @@ class ConditionalStore(WholeStore):
         )
 
     def _refused(self, error: BaseException | None, path: str, operation: str) -> StoreProblem:
-        from obstore import exceptions
-
         url = self.spell(path)
         if isinstance(error, FileNotFoundError):
             return StoreProblem("there is no such bucket or container", path=self.name)
-        denied = exceptions.PermissionDeniedError | exceptions.UnauthenticatedError
-        if isinstance(error, denied) or _FORBIDDEN.search(str(error)):
+        if error is not None and _is_denied(error):
             needed = (_GOOGLE_RIGHTS if self.is_google else _AZURE_RIGHTS)[operation]
             return StoreProblem(
                 f"{self.kind} forbids it; this needs the permission {needed}",
@@ -544,9 +475,12 @@ class ConditionalSource(ObjectReader):
         self._store = store
         self._path = path
         self.state = state
+        self.etag = state.etag
+        token: Any = state.token
+        self._condition: str | None = token[0]
 
     def _request(self, start: int, stop: int) -> bytes:
-        return self._store.read(self._path, start, stop, self.state)
+        return self._store.read(self._path, start, stop, if_match=self._condition)[0]
 
 
 def _connect(base: str, *, retries: int, timeout_s: int) -> Any:  # noqa: ANN401  obstore's
@@ -597,52 +531,56 @@ def _precondition() -> tuple[type[BaseException], ...]:
 
 def _is_refusal(error: BaseException) -> bool:
     """Whether the store has said that it did nothing."""
+    is_plain = isinstance(error, (FileNotFoundError, *_precondition()))
+    return is_plain or _is_denied(error) or _REFUSED.search(str(error)) is not None
+
+
+def _is_denied(error: BaseException) -> bool:
+    """Whether the store forbids it."""
     from obstore import exceptions
 
-    plain = exceptions.PermissionDeniedError | exceptions.UnauthenticatedError | FileNotFoundError
-    return isinstance(error, (plain, *_precondition())) or bool(_REFUSED.search(str(error)))
+    denied = exceptions.PermissionDeniedError | exceptions.UnauthenticatedError
+    return isinstance(error, denied) or _FORBIDDEN.search(str(error)) is not None
 
 
-def is_forbidden(error: BaseException) -> bool:
-    """Whether an error says that the store forbids a request."""
-    cause = error.__cause__
-    name = type(cause).__name__
-    return cause is not None and (
-        name in ("PermissionDeniedError", "UnauthenticatedError")
-        or ("obstore" in type(cause).__module__ and _FORBIDDEN.search(str(cause)) is not None)
+def _state_of(found: Any) -> FileState:  # noqa: ANN401  obstore's
+    attributes, meta = dict(found.attributes), found.meta
+    attempt = attributes.pop(ATTEMPT, None)
+    return FileState(
+        size=int(meta["size"]),
+        token=(meta["e_tag"], meta["version"]),
+        etag=_etag(meta),
+        attempt=attempt,
+        attributes=attributes,
+        changed_ns=_changed_ns(meta),
     )
 
 
-def etag_of(state: FileState) -> str | None:
-    """Return the ETag of an object."""
-    return _token(state)[0]
+def _etag(meta: Any) -> str:  # noqa: ANN401  obstore's
+    """Return an ETag with quotes: listings of Azure have none."""
+    return quoted(meta["e_tag"]) if meta["e_tag"] else ""
 
 
-def _changed_ms(meta: Any) -> int:  # noqa: ANN401  obstore's
+def _changed_ns(meta: Any) -> int:  # noqa: ANN401  obstore's
     seconds: float = meta["last_modified"].timestamp()
-    return round(seconds * _MS_PER_S)
+    return round(seconds * _MS_PER_S) * _NS_PER_MS
 
 
 def _mode(replaces: FileState | None) -> Any:  # noqa: ANN401  obstore's
     if replaces is None:
         return "create"
-    etag, version = _token(replaces)
+    token: Any = replaces.token
+    etag, version = token
     parts = {"e_tag": etag, "version": version}
     return {name: value for name, value in parts.items() if value is not None}
 
 
-def _token(state: FileState) -> tuple[str | None, str | None]:
-    """Return ETag and generation."""
-    token: Any = state.token
-    etag, version = token
-    return etag, version
-
-
-def _pauses() -> Iterator[float]:
-    """Yield how long to wait before each try, seconds."""
-    yield 0.0
-    for n in range(_TRIES - 1):
-        yield _FIRST_PAUSE_S * 4**n * random.uniform(0.5, 1.0)  # noqa: S311  no secret
+def _tries() -> Iterator[int]:
+    """Yield before each try, after a pause."""
+    for n in range(_TRIES):
+        if n:
+            time.sleep(_FIRST_PAUSE_S * 4 ** (n - 1) * random.uniform(0.5, 1.0))  # noqa: S311  no secret
+        yield n
 
 
 def _words(error: BaseException | None) -> str:

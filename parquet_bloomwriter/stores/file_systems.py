@@ -24,6 +24,7 @@ import posixpath
 import secrets
 import stat
 import time
+from abc import abstractmethod
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -40,8 +41,8 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.source.filesystems import is_fsspec, without_secrets
 from parquet_bloomwriter.source.listing import Location
 from parquet_bloomwriter.source.remote import TAGS, TIMES, stat_arrow, stat_fsspec
+from parquet_bloomwriter.stores.base import FileState, Listed, WholeStore
 from parquet_bloomwriter.stores.conditional import place_of_https
-from parquet_bloomwriter.stores.whole import FileState, FolderFile, WholeStore
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.source.base import Source
     from parquet_bloomwriter.source.filesystems import ResolvedPath
-    from parquet_bloomwriter.stores.whole import LocalFile
+    from parquet_bloomwriter.stores.base import LocalFile
 
 _COMPARED_BYTES = 64 * 1024
 """Bytes at the end of a new file that are read back: its footer, most of the time."""
@@ -64,7 +65,7 @@ _MAX_LINKS = 40
 _MAX_NAME_BYTES = 255
 
 
-def store_of(place: ResolvedPath) -> FileSystemStore:
+def store_of(place: ResolvedPath) -> FsspecStore:
     """Return the store that a resolved URL lies on."""
     filesystem: Any = place.filesystem
     if not is_fsspec(filesystem):
@@ -73,55 +74,48 @@ def store_of(place: ResolvedPath) -> FileSystemStore:
         return SftpStore(place)
     protocol = filesystem.protocol
     first = protocol if isinstance(protocol, str) else protocol[0]
-    return (NewNameStore if first in _WITH_RENAME else FileSystemStore)(place)
+    return (RenamingStore if first in _WITH_RENAME else FsspecStore)(place)
 
 
 class FileSystemStore(WholeStore):
-    """A file system of fsspec, on which files are only written where there is none."""
+    """A file system on which files are only written where there is none."""
 
     why_not = "it knows neither conditions nor a rename that replaces a file at one instant"
 
-    def __init__(self, place: ResolvedPath) -> None:
-        """Use a file system.
+    @abstractmethod
+    def _opened(self, path: str) -> AbstractContextManager[Source]:
+        """Open a file for reading, in whatever version."""
+
+    @abstractmethod
+    def _kind(self, path: str) -> str:
+        """Return what is at a path: "file", "directory" or "nothing"."""
+
+    @abstractmethod
+    def _listed(self, folder: str) -> Iterator[Listed]:
+        """Yield the files and folders directly in a folder, the folders with sizes below 0."""
+
+    @abstractmethod
+    def _make_folder(self, folder: str) -> None:
+        """Make a folder, and those above it."""
+
+    @abstractmethod
+    def _create(self, path: str, like: FileState | None = None) -> Any:  # noqa: ANN401  a file object
+        """Open a file for writing that must not be there, where the file system can tell.
 
         Args:
-            place: A URL that was resolved to it.
+            path: Where.
+            like: The file whose attributes it will get.
         """
-        super().__init__()
-        self._fs: Any = place.filesystem
-        scheme = place.name.partition("://")[0].rpartition("::")[2]
-        self.kind = f"{scheme}://"
-        shown, path = place.name, place.path
-        self._base = shown.removesuffix(path) if shown.endswith(path) else f"{scheme}://"
-        self.endpoint = self.kind
-        self.name = self._base
 
-    def spell(self, path: str) -> str:
-        """Return the URL of a file, without users, passwords and parameters."""
-        return without_secrets(self._base + path)
+    @abstractmethod
+    def _remove(self, path: str) -> None:
+        """Remove a file.
 
-    def place(self, path: str) -> Hashable:
-        """Return where a file is, which for HTTPS may be a place on GCS or Azure."""
-        return place_of_https(self.spell(path)) or super().place(path)
+        Raises:
+            FileNotFoundError: If there is none.
+        """
 
     # ------------------------------------------------------------ reading
-
-    def state(self, path: str) -> FileState | None:
-        """Return the state of a file; None if there is none."""
-        self.traffic.add("stat")
-        with self.named(path):
-            kind, found = stat_fsspec(self._fs, path)
-        if found is None:
-            return None
-        if kind == "directory":
-            raise StoreProblem("this is a folder", path=self.spell(path))
-        return self._state(found)
-
-    def _state(self, found: Any) -> FileState:  # noqa: ANN401  as the file system says it
-        size = int(found.get("size") or 0)
-        tag = next((str(found[key]) for key in TAGS if found.get(key)), None)
-        changed = next((str(found[key]) for key in (*TIMES, "created") if found.get(key)), None)
-        return FileState(size=size, token=(size, tag or changed))
 
     @contextmanager
     def open(self, path: str, state: FileState) -> Iterator[Source]:
@@ -134,9 +128,6 @@ class FileSystemStore(WholeStore):
             finally:
                 stack.close()  # without the error, which need not be one of reading
 
-    def _opened(self, path: str) -> AbstractContextManager[Source]:
-        return Location(path=path, filesystem=self._fs, name=self.spell(path)).open()
-
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is such a file, or a folder, if the path ends with a slash."""
         self.traffic.add("list")
@@ -144,33 +135,19 @@ class FileSystemStore(WholeStore):
         with self.named(path):
             if not prefix.endswith("/"):
                 return self._kind(path) == "file"
-            is_there = self._exists(path)
-            return is_there and (
-                not suffix or any(name.endswith(suffix) for name in self._names(path))
-            )
+            if not self._exists(path):
+                return False
+            return not suffix or any(one.key.endswith(suffix) for one in self._listed(path))
 
     def _exists(self, path: str) -> bool:
         return self._kind(path) != "nothing"
 
-    def _kind(self, path: str) -> str:
-        """Return what is at a path: "file", "directory" or "nothing"."""
-        return stat_fsspec(self._fs, path)[0]
-
-    def _names(self, folder: str) -> list[str]:
-        return [str(name) for name in self._fs.ls(folder, detail=False)]
-
-    def files_in(self, folder: str, *, start: str = "") -> tuple[FolderFile, ...]:
-        """List the files directly in a folder, by name."""
+    def files_in(self, folder: str, *, start: str = "") -> Iterator[Listed]:
+        """Yield the files directly in a folder, by name."""
         self.traffic.add("list")
         with self.named(folder):
-            return tuple(sorted(one for one in self._listed(folder) if one.name >= start))
-
-    def _listed(self, folder: str) -> Iterator[FolderFile]:
-        self._fs.invalidate_cache(folder)
-        for one in self._fs.ls(folder, detail=True):
-            if one["type"] == "file":
-                name = posixpath.basename(str(one["name"]))
-                yield FolderFile(name, int(one.get("size") or 0), _changed_ms(one))
+            found = [one for one in self._listed(folder) if one.size >= 0]
+        yield from sorted(one for one in found if posixpath.basename(one.key) >= start)
 
     def remove(self, path: str) -> None:
         """Remove a file. None need be there."""
@@ -253,22 +230,6 @@ class FileSystemStore(WholeStore):
                     self._make_folder(folder)
                 return
 
-    def _make_folder(self, folder: str) -> None:
-        self._fs.makedirs(folder, exist_ok=True)
-
-    def _create(self, path: str, like: FileState | None = None) -> Any:  # noqa: ANN401  a file object
-        """Open a file for writing that must not be there, where the file system can tell.
-
-        Args:
-            path: Where.
-            like: The file whose attributes it will get.
-        """
-        del like
-        try:
-            return self._fs.open(path, "xb")
-        except (NotImplementedError, ValueError):
-            return self._fs.open(path, "wb")
-
     def _send(self, data: LocalFile, file: Any) -> None:  # noqa: ANN401  a file object
         self.traffic.add("write", up=data.size)
         for piece in data.pieces():
@@ -296,9 +257,6 @@ class FileSystemStore(WholeStore):
         found = self.state(path)
         if (None if found is None else found.token) != (replaces and replaces.token):
             raise self.changed(path)
-
-    def _remove(self, path: str) -> None:
-        self._fs.rm_file(path)
 
     # ------------------------------------------------------------ errors
 
@@ -328,8 +286,77 @@ class FileSystemStore(WholeStore):
             ) from error
 
 
+class FsspecStore(FileSystemStore):
+    """A file system of fsspec."""
+
+    def __init__(self, place: ResolvedPath) -> None:
+        """Use a file system of a library.
+
+        Args:
+            place: A URL that was resolved to it.
+        """
+        super().__init__()
+        self._fs: Any = place.filesystem
+        scheme = place.name.partition("://")[0].rpartition("::")[2]
+        self.kind = f"{scheme}://"
+        shown, path = place.name, place.path
+        self._base = shown.removesuffix(path) if shown.endswith(path) else f"{scheme}://"
+        self.endpoint = self.kind
+        self.name = self._base
+
+    def spell(self, path: str) -> str:
+        """Return the URL of a file, without users, passwords and parameters."""
+        return without_secrets(self._base + path)
+
+    def place(self, path: str) -> Hashable:
+        """Return where a file is, which for HTTPS may be a place on GCS or Azure."""
+        return place_of_https(self.spell(path)) or super().place(path)
+
+    def state(self, path: str) -> FileState | None:
+        """Return the state of a file; None if there is none."""
+        self.traffic.add("stat")
+        with self.named(path):
+            kind, found = stat_fsspec(self._fs, path)
+        if found is None:
+            return None
+        if kind == "directory":
+            raise StoreProblem("this is a folder", path=self.spell(path))
+        return self._state(found)
+
+    def _state(self, found: Any) -> FileState:  # noqa: ANN401  as the file system says it
+        size = int(found.get("size") or 0)
+        tag = next((str(found[key]) for key in TAGS if found.get(key)), None)
+        changed = next((str(found[key]) for key in (*TIMES, "created") if found.get(key)), None)
+        return FileState(size=size, token=(size, tag or changed))
+
+    def _opened(self, path: str) -> AbstractContextManager[Source]:
+        return Location(path=path, filesystem=self._fs, name=self.spell(path)).open()
+
+    def _kind(self, path: str) -> str:
+        return stat_fsspec(self._fs, path)[0]
+
+    def _listed(self, folder: str) -> Iterator[Listed]:
+        self._fs.invalidate_cache(folder)
+        for one in self._fs.ls(folder, detail=True):
+            size = int(one.get("size") or 0) if one["type"] == "file" else -1
+            yield Listed(str(one["name"]).rstrip("/"), size, "", _changed_ms(one) * _NS_PER_MS)
+
+    def _make_folder(self, folder: str) -> None:
+        self._fs.makedirs(folder, exist_ok=True)
+
+    def _create(self, path: str, like: FileState | None = None) -> Any:  # noqa: ANN401  a file object
+        del like
+        try:
+            return self._fs.open(path, "xb")
+        except (NotImplementedError, ValueError):
+            return self._fs.open(path, "wb")
+
+    def _remove(self, path: str) -> None:
+        self._fs.rm_file(path)
+
+
 class NewNameStore(FileSystemStore):
-    """A file system of fsspec that renames, but not in place of another file at one instant."""
+    """A file system that renames, but not in place of another file at one instant."""
 
     why_not = "its rename does not replace a file at one instant"
     is_replacing = False
@@ -444,9 +471,9 @@ class NewNameStore(FileSystemStore):
     def _carry_over(self, temporary: str, like: FileState) -> None:
         """Give a file the attributes of another one."""
 
+    @abstractmethod
     def _rename(self, temporary: str, path: str, *, replaces: bool) -> None:
-        del replaces
-        self._fs.mv(temporary, path)
+        """Rename a file; fail if there is one of the other name that it does not replace."""
 
     def _reconnect(self) -> None:
         """Open the connection anew, after an answer was lost."""
@@ -455,8 +482,16 @@ class NewNameStore(FileSystemStore):
         """Open the connection anew, if it does not answer."""
 
 
-class SftpStore(NewNameStore):
-    """A server of SFTP, through fsspec and paramiko."""
+class RenamingStore(FsspecStore, NewNameStore):
+    """A file system of fsspec whose `mv` is one request of the server's."""
+
+    def _rename(self, temporary: str, path: str, *, replaces: bool) -> None:
+        del replaces
+        self._fs.mv(temporary, path)
+
+
+class SftpStore(FsspecStore, NewNameStore):
+    """A server of SFTP, through fsspec and paramiko; one thread at a time uses it."""
 
     kind = "SFTP"
     why_not = ""
@@ -608,8 +643,8 @@ class SftpStore(NewNameStore):
             self._reconnect()
 
 
-class ArrowStore(FileSystemStore):
-    """A file system of pyarrow's, on which files are only written where there is none."""
+class ArrowStore(FsspecStore):
+    """A file system of pyarrow's."""
 
     def state(self, path: str) -> FileState | None:
         """Return the state of a file; None if there is none."""
@@ -625,18 +660,11 @@ class ArrowStore(FileSystemStore):
     def _kind(self, path: str) -> str:
         return stat_arrow(self._fs, path)[0]
 
-    def _names(self, folder: str) -> list[str]:
-        import pyarrow.fs as pafs
-
-        return [info.path for info in self._fs.get_file_info(pafs.FileSelector(folder))]
-
-    def _listed(self, folder: str) -> Iterator[FolderFile]:
+    def _listed(self, folder: str) -> Iterator[Listed]:
         import pyarrow.fs as pafs
 
         for one in self._fs.get_file_info(pafs.FileSelector(folder)):
-            if one.is_file:
-                changed_ms = (one.mtime_ns or 0) // _NS_PER_MS
-                yield FolderFile(one.base_name, one.size or 0, changed_ms)
+            yield Listed(one.path, (one.size or 0) if one.is_file else -1, "", one.mtime_ns or 0)
 
     def _make_folder(self, folder: str) -> None:
         self._fs.create_dir(folder, recursive=True)

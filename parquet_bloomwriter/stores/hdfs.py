@@ -13,6 +13,7 @@ Source: Hadoop, "The Hadoop FileSystem API Definition", `rename`; HDFS, `FSDirRe
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,12 +25,11 @@ from parquet_bloomwriter.source.hdfs import (
     open_client,
     open_version,
 )
-from parquet_bloomwriter.stores.conditional import ListedObject, VersionedBytes
+from parquet_bloomwriter.stores.base import FileState, Listed, LocalFile, TableStore
 from parquet_bloomwriter.stores.file_systems import NewNameStore
-from parquet_bloomwriter.stores.whole import FileState, FolderFile, LocalFile, WholeStore
+from parquet_bloomwriter.stores.reader import PIECE_BYTES
 
 if TYPE_CHECKING:
-    import mmap
     from collections.abc import Hashable, Iterator
 
     import hdfs_native
@@ -53,7 +53,7 @@ _NO_ACCESS_LISTS = ("AclException", "UnsupportedOperationException", "RpcNoSuchM
 """What a name node says that keeps no access lists."""
 
 
-class HdfsStore(NewNameStore):
+class HdfsStore(NewNameStore, TableStore):
     """A name node, or several that are one file system. Paths may begin with a slash or not."""
 
     why_not = ""
@@ -69,7 +69,7 @@ class HdfsStore(NewNameStore):
         Raises:
             InvalidArgument: If `hdfs-native` is missing.
         """
-        WholeStore.__init__(self)
+        super().__init__()
         self._client = open_client(base)
         self._base = base
         self._notes: list[str] = []
@@ -113,7 +113,7 @@ class HdfsStore(NewNameStore):
     def open(self, path: str, state: FileState) -> Iterator[HdfsSource]:
         """Open a file in the version that was found."""
         source = self._opened_as(path)
-        if (source.version.etag, None) != state.token:
+        if source.version.etag != state.token:
             raise self.changed(path)
         yield source
 
@@ -127,34 +127,29 @@ class HdfsStore(NewNameStore):
     def _opened(self, path: str) -> Iterator[HdfsSource]:
         yield self._opened_as(path)
 
-    def read_version(self, path: str, start: int, stop: int, etag: str | None) -> VersionedBytes:
-        """Return the bytes [start, stop) of a file, and what it is.
-
-        Raises:
-            FileChanged: If it has another ETag than the one that is given.
-            FileNotFoundError: If there is no file.
-        """
+    def read(
+        self, path: str, start: int, stop: int, *, if_match: str | None = None
+    ) -> tuple[bytes, FileState]:
+        """Return the bytes [start, stop) of a file, and its state."""
         source = self._opened_as(path)
         version = source.version
-        if etag is not None and etag.strip('"') != version.etag:
+        if if_match is not None and if_match != version.etag:
             raise self.changed(path)
         data = source.read_at(start, min(stop, source.size)) if start < source.size else b""
-        return VersionedBytes(data, version.size, version.etag, version.changed_ms)
+        return data, _state_of_version(version)
 
-    def listed(self, prefix: str, *, offset: str = "") -> Iterator[ListedObject]:
-        """Yield the files below a folder by their names, which begin without a slash.
-
-        Args:
-            prefix: The folder, without a slash at its end.
-            offset: Leave out names up to this one.
-        """
-        found = (
-            ListedObject(
-                one.path.lstrip("/"), one.length, Version.of(one).etag, one.modification_time
-            )
-            for one in self._walk(prefix)
+    def objects(self, prefix: str, *, start_after: str = "") -> Iterator[Listed]:
+        """Yield the files whose names begin with a prefix, without a slash in front."""
+        found = (_listed(one) for one in self._walk(prefix.rpartition("/")[0]))
+        yield from sorted(
+            one for one in found if one.key > start_after and one.key.startswith(prefix.lstrip("/"))
         )
-        yield from sorted(one for one in found if one.key > offset)
+
+    def look(self, path: str) -> tuple[int | None, bool]:
+        """See `TableStore`."""
+        if self._kind(path) == "directory":
+            return None, self.has_prefix(f"{path}/")
+        return super().look(path)
 
     def _walk(self, folder: str) -> list[hdfs_native.FileStatus]:
         """Return the files in a folder and in those below, as it is at some moment."""
@@ -175,9 +170,9 @@ class HdfsStore(NewNameStore):
             remedy="Run the command again when that has ended.",
         )
 
-    def folders(self, prefix: str) -> list[str]:
-        """Return the names of the folders right below a folder, sorted."""
-        return sorted(_name(one) for one in self._entries(prefix) if one.isdir)
+    def folders(self, prefix: str) -> Iterator[str]:
+        """Yield the names of the folders right below a folder."""
+        yield from sorted(_name(one) for one in self._entries(prefix) if one.isdir)
 
     def _entries(self, folder: str) -> list[hdfs_native.FileStatus]:
         self.traffic.add("list")
@@ -189,7 +184,7 @@ class HdfsStore(NewNameStore):
 
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is such a file, or a folder with anything in it."""
-        if not prefix.endswith("/"):
+        if prefix and not prefix.endswith("/"):
             return self._kind(prefix) == "file"
         return any(_name(one).endswith(suffix) for one in self._entries(prefix))
 
@@ -201,13 +196,8 @@ class HdfsStore(NewNameStore):
             return "nothing"
         return "directory" if found.isdir else "file"
 
-    def _names(self, folder: str) -> list[str]:
-        return [_name(one) for one in self._entries(folder)]
-
-    def _listed(self, folder: str) -> Iterator[FolderFile]:
-        for one in self._client.list_status(_rooted(folder)):
-            if not one.isdir:
-                yield FolderFile(_name(one), one.length, one.modification_time)
+    def _listed(self, folder: str) -> Iterator[Listed]:
+        return map(_listed, self._client.list_status(_rooted(folder)))
 
     # ------------------------------------------------------------ writing
 
@@ -216,23 +206,18 @@ class HdfsStore(NewNameStore):
         with suppress(Exception):
             self._client.delete(_rooted(folder), recursive=False)
 
-    def create(self, path: str, data: bytes | mmap.mmap) -> FileState:
-        """Write a file where there is none.
-
-        Raises:
-            FileChanged: If there is one.
-            OutcomeUnknown: If it cannot be found out whether the file was written.
-        """
-        local = LocalFile(len(data))
+    def create_file(self, path: str, fd: int, size: int) -> FileState:
+        """Write the bytes of an open file where there is none."""
+        file = LocalFile(size)
         try:
-            local.append(data)
-            return self.publish(path, local, replaces=None, like=None)
+            for start in range(0, size, PIECE_BYTES):
+                file.append(os.pread(fd, min(PIECE_BYTES, size - start), start))
+            return self.publish(path, file, replaces=None, like=None)
         finally:
-            local.close()
+            file.close()
 
-    def why_not_exclusive(self, folder: str) -> str:
+    def why_not_exclusive(self, folder: str) -> str:  # noqa: ARG002
         """Return "": a rename fails if there is a file."""
-        del folder
         return ""
 
     def _make_folder(self, folder: str) -> None:
@@ -315,18 +300,25 @@ def _whole_list(entries: list[hdfs_native.AclEntry], permission: int) -> list[hd
 
 
 def _state_of(found: hdfs_native.FileStatus) -> FileState:
-    version = Version.of(found)
-    return FileState(
-        size=found.length,
-        token=(version.etag, None),
-        changed_ns=version.changed_ns,
-        attributes={
-            "owner": (found.owner, found.group),
-            "permission": found.permission,
-            "block_size": found.blocksize,
-            "replication": found.replication,
-        },
-    )
+    attributes = {
+        "owner": (found.owner, found.group),
+        "permission": found.permission,
+        "block_size": found.blocksize,
+        "replication": found.replication,
+    }
+    return replace(_state_of_version(Version.of(found)), attributes=attributes)
+
+
+def _state_of_version(version: Version) -> FileState:
+    etag = version.etag
+    return FileState(size=version.size, token=etag, etag=etag, changed_ns=version.changed_ns)
+
+
+def _listed(one: hdfs_native.FileStatus) -> Listed:
+    """Return what a name node says of a file; a size below 0 for a folder."""
+    version = Version.of(one)
+    size = -1 if one.isdir else version.size
+    return Listed(one.path.strip("/"), size, version.etag, version.changed_ns)
 
 
 def _rooted(path: str) -> str:

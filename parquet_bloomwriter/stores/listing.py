@@ -1,8 +1,8 @@
-"""The Parquet files that a URL names: an object, all below a prefix, or what a pattern matches.
+"""The Parquet files that a URL names: a file, all below a folder, or what a pattern matches.
 
 What counts as a file of a folder is as in `source.folders`, what a pattern matches is as in
-`source.listing`. Objects on
-S3 are listed with the credentials by which they are written; other stores by their own file system.
+`source.listing`. Objects are listed by the store that writes them, other files by their own file
+system.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.filesystems import locate, without_secrets
-from parquet_bloomwriter.source.folders import Leftovers
+from parquet_bloomwriter.source.folders import Leftovers, by_magic, sort_out, why_not_by_magic
 from parquet_bloomwriter.source.listing import (
     find_sources,
     matches,
@@ -22,13 +22,15 @@ from parquet_bloomwriter.source.listing import (
     size_in,
     split_pattern,
 )
-from parquet_bloomwriter.stores.s3.client import open_bucket
-from parquet_bloomwriter.stores.s3.urls import ObjectPath, is_s3, parse_url
+from parquet_bloomwriter.stores.conditional import is_conditional
+from parquet_bloomwriter.stores.open import check_url, open_place, reaching
+from parquet_bloomwriter.stores.s3.urls import is_s3
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
-    from parquet_bloomwriter.stores.s3.answers import Listed
+    from parquet_bloomwriter.source.folders import Candidates, Why
+    from parquet_bloomwriter.stores.base import Listed, TableStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +62,8 @@ def find_remote(url: str, leftovers: Leftovers | None = None) -> list[RemoteFile
         OSError, FileProblem: If the store cannot be listed.
     """
     leftovers = Leftovers() if leftovers is None else leftovers
-    if is_s3(url):
+    if is_s3(url) or is_conditional(url):
         return _find_objects(url, leftovers)
-    # Imported here: commands on local files need none of it.
-    from parquet_bloomwriter.stores.conditional import is_conditional
-    from parquet_bloomwriter.stores.open import check_url, find_conditional, reaching
-
-    if is_conditional(url):
-        return [
-            RemoteFile(found.url, found.size, found.inner, is_found=found.is_found)
-            for found in find_conditional(url, leftovers)
-        ]
     check_url(url)
     with reaching(url):
         folder = locate(url).path
@@ -86,6 +79,65 @@ def find_remote(url: str, leftovers: Leftovers | None = None) -> list[RemoteFile
         )
         for place in places
     ]
+
+
+def _find_objects(url: str, leftovers: Leftovers) -> list[RemoteFile]:
+    store, key = open_place(url)
+    if key and not key.endswith("/"):
+        size, is_prefix = store.look(key)
+        if size is not None or not (is_prefix or has_magic(key)):
+            return [RemoteFile(store.spell(key), size or 0, key.rpartition("/")[2], is_found=False)]
+        if not is_prefix:
+            return _matching(store, key) or none_matches(url)
+        key += "/"
+    sure, doubtful = candidates_in(store, key, leftovers)
+    found = sorted(sure + parquet_among(store, doubtful, leftovers))
+    return [
+        RemoteFile(store.spell(one.key), one.size, one.key.removeprefix(key)) for one in found
+    ] or none_in(url, leftovers)
+
+
+def _matching(store: TableStore, pattern: str) -> list[RemoteFile]:
+    folder, patterns = split_pattern(pattern)
+    start = f"{folder}/" if folder else ""
+    fixed = next(i for i, letter in enumerate(pattern) if letter in "*?[")
+    return [
+        RemoteFile(store.spell(one.key), one.size, one.key.removeprefix(start))
+        for one in sorted(store.objects(pattern[:fixed]))
+        if one.key.startswith(start) and matches(patterns, one.key.removeprefix(start).split("/"))
+    ]
+
+
+def candidates_in(store: TableStore, prefix: str, leftovers: Leftovers) -> Candidates[Listed]:
+    """List the objects below a prefix that count by their names, and those that might.
+
+    Args:
+        store: Where they are.
+        prefix: What keys begin with: empty, or with a slash at its end.
+        leftovers: Takes what is passed over.
+
+    Raises:
+        StoreProblem: If the store refuses or does not answer.
+    """
+    return sort_out(
+        store.objects(prefix),
+        inner=lambda one: one.key.removeprefix(prefix),
+        spell=lambda one: store.spell(one.key),
+        leftovers=leftovers,
+    )
+
+
+def parquet_among(
+    store: TableStore, doubtful: Sequence[Listed], leftovers: Leftovers
+) -> list[Listed]:
+    """Return the objects that are Parquet by their last or first bytes."""
+
+    def why_not(one: Listed) -> Why | None:
+        return why_not_by_magic(one.size, lambda start, stop: store.read(one.key, start, stop)[0])
+
+    return by_magic(
+        doubtful, why_not=why_not, spell=lambda one: store.spell(one.key), leftovers=leftovers
+    )
 
 
 def _spelled(given: str, folder: str, found: str) -> str:
@@ -118,47 +170,3 @@ def _spelled(given: str, folder: str, found: str) -> str:
             remedy="Name each file by its own URL.",
         )
     return "::".join(links)
-
-
-def _find_objects(url: str, leftovers: Leftovers) -> list[RemoteFile]:
-    place = parse_url(url)
-    bucket = open_bucket(place.bucket)
-    key = place.key
-    if key and not key.endswith("/"):
-        named, below = None, False
-        for one in bucket.objects(key):
-            if one.key == key:
-                named = one
-            below = one.key.startswith(f"{key}/")
-            if named or below or one.key > f"{key}/":
-                break
-        if named is not None or not (below or has_magic(key)):
-            size = 0 if named is None else named.size
-            return [RemoteFile(str(place), size, key.rpartition("/")[2], is_found=False)]
-        if not below:
-            return _matching(url, place, bucket.objects(_fixed(key)))
-        key += "/"
-    from parquet_bloomwriter.stores.buckets import candidates_in, parquet_among
-
-    sure, doubtful = candidates_in(bucket, key, leftovers)
-    found = sorted(sure + parquet_among(bucket, doubtful, leftovers))
-    return [
-        RemoteFile(bucket.spell(one.key), one.size, one.key.removeprefix(key)) for one in found
-    ] or none_in(url, leftovers)
-
-
-def _fixed(pattern: str) -> str:
-    """Return what all keys begin with that a pattern can match."""
-    length = next(i for i, letter in enumerate(pattern) if letter in "*?[")
-    return pattern[:length]
-
-
-def _matching(url: str, place: ObjectPath, listed: Iterable[Listed]) -> list[RemoteFile]:
-    folder, patterns = split_pattern(place.key)
-    start = f"{folder}/" if folder else ""
-    found = [
-        RemoteFile(str(ObjectPath(place.bucket, one.key)), one.size, one.key.removeprefix(start))
-        for one in listed
-        if one.key.startswith(start) and matches(patterns, one.key.removeprefix(start).split("/"))
-    ]
-    return found or none_matches(url)

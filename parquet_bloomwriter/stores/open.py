@@ -1,45 +1,163 @@
-"""From a URL to the store that it lies on, for files that are read and written as a whole."""
+"""From a URL to the store that it lies on: `_OF_TABLES` is the table of kinds.
+
+    s3://bucket/key                                         boto3        `s3.store`
+    gs://bucket/key                                         obstore      `conditional`
+    abfss://container@account.dfs.core.windows.net/key      obstore      `conditional`
+    hdfs://host:port/key                                    hdfs-native  `hdfs`
+    all others, and HDFS without hdfs-native                fsspec, pyarrow  `file_systems`
+
+`source.filesystems.SCHEMES` has other names of these schemes. Tables and indexes lie on the first
+four.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import contextmanager
-from glob import has_magic
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument, StoreProblem
-from parquet_bloomwriter.source import hdfs
-from parquet_bloomwriter.source.filesystems import is_hdfs, locate, without_secrets
-from parquet_bloomwriter.source.folders import by_magic, sort_out, why_not_by_magic
-from parquet_bloomwriter.source.listing import (
-    matches,
-    none_in,
-    none_matches,
-    split_pattern,
+from parquet_bloomwriter.caches import register
+from parquet_bloomwriter.errors import (
+    BloomwriterError,
+    FileProblem,
+    InvalidArgument,
+    NotParquet,
+    StoreProblem,
 )
-from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional, split_url
+from parquet_bloomwriter.source import hdfs
+from parquet_bloomwriter.source.filesystems import is_hdfs, locate, store_kind, without_secrets
+from parquet_bloomwriter.stores import conditional
+from parquet_bloomwriter.stores.cloud_settings import connection_of
+from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional
 from parquet_bloomwriter.stores.file_systems import SftpStore, store_of
 from parquet_bloomwriter.stores.hdfs import HdfsStore
+from parquet_bloomwriter.stores.s3 import urls
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
-    from parquet_bloomwriter.source.folders import Leftovers, Why
-    from parquet_bloomwriter.stores.whole import WholeStore
-
-    _KeyAndSize = tuple[str, int]
+    from parquet_bloomwriter.source.base import Source
+    from parquet_bloomwriter.stores.base import Store, TableStore, WholeStore
 
 _PASSWORD = re.compile(r"://[^/]*:[^/]*@")
 """A user and a password, in whatever URL of a chain (`zip://a.parquet::sftp://...`)."""
 
+_MAX_STORES = 64
+_VARIABLES = ("GOOGLE_", "AZURE_", "HADOOP_", "KRB5")
+"""What obstore and hdfs-native read of the environment begins so."""
+
+
+class Place(NamedTuple):
+    """Where an object or a prefix of a table is."""
+
+    store: TableStore
+    path: str
+
 
 class OpenedUrl(NamedTuple):
-    """A URL, resolved."""
+    """Where a file is that is read and written as a whole."""
 
     store: WholeStore
     path: str
     """As the store spells it."""
+
+
+class _Kind(NamedTuple):
+    """A kind of store that tables lie on."""
+
+    split: Callable[[str], tuple[str, str]]
+    """Returns the URL without the key, and the key."""
+
+    open: Callable[[str], TableStore]
+    """Opens a store by the URL without the key; nothing is asked yet."""
+
+    settings: Callable[[str], Hashable]
+    """Returns the settings that a program has given for that URL."""
+
+
+def _split_s3(url: str) -> tuple[str, str]:
+    place = urls.parse_url(url)
+    return f"s3://{place.bucket}", place.key
+
+
+def _split_hdfs(url: str) -> tuple[str, str]:
+    base, path = hdfs.split_url(url)
+    return base, path.removeprefix("/")
+
+
+_CLOUD = _Kind(conditional.split_url, ConditionalStore, connection_of)
+_OF_TABLES = {
+    "s3": _Kind(_split_s3, lambda base: open_bucket(base.removeprefix("s3://")), lambda _: None),
+    "gs": _CLOUD,
+    "azure": _CLOUD,
+    "hdfs": _Kind(_split_hdfs, HdfsStore, lambda _: hdfs.given()),
+}
+
+
+def normal_url(url: str) -> str:
+    """Return the one spelling of a URL that tables and indexes know, without a slash at its end.
+
+    Raises:
+        InvalidArgument: If it names no bucket, has secrets in it, or names no account of Azure.
+    """
+    base, key = _OF_TABLES[store_kind(url)].split(url)
+    if base.startswith("abfs"):
+        base = f"abfss://{base.partition('://')[2]}"
+        if "@" not in base:
+            raise InvalidArgument(
+                f'"{base}" names no account',
+                remedy="Name the table as abfss://container@account.dfs.core.windows.net/key.",
+            )
+    return f"{base}/{key}".rstrip("/")
+
+
+def open_place(url: str) -> Place:
+    """Open the store of a URL as `normal_url` spells it; one that was opened before is used again.
+
+    Raises:
+        InvalidArgument: If what the store needs is not installed, or its settings are unusable.
+    """
+    name = store_kind(url)
+    kind = _OF_TABLES[name]
+    base, key = kind.split(url)
+    if name == "s3":  # boto3's client is kept, and the settings are looked for each time
+        return Place(kind.open(base), key)
+    environment = tuple(one for one in os.environ.items() if one[0].startswith(_VARIABLES))
+    store = _stores(name, base, kind.settings(base), environment)
+    return Place(store, key.strip("/") if name == "hdfs" else key)
+
+
+@lru_cache(_MAX_STORES)
+def _stores(kind: str, base: str, given: Hashable, environment: Hashable) -> TableStore:
+    del given, environment  # they are found again; another value is another store
+    return _OF_TABLES[kind].open(base)
+
+
+register(_stores.cache_clear)
+
+
+@contextmanager
+def open_source(url: str) -> Iterator[Source]:
+    """Open an object. All requests are for the version that was found first.
+
+    Raises:
+        NotParquet: If it is empty.
+        FileNotFoundError: If there is none.
+        StoreProblem: If the store refuses, or does not answer.
+    """
+    store, path = open_place(url)
+    try:
+        with store.opened(path) as source:
+            if not source.size:
+                raise NotParquet("the object is empty")
+            yield source
+    except FileProblem as error:
+        error.path = error.path or url
+        raise
 
 
 def open_store(url: str) -> OpenedUrl:
@@ -52,7 +170,7 @@ def open_store(url: str) -> OpenedUrl:
     """
     check_url(url)
     if is_conditional(url):
-        base, key = split_url(url)
+        base, key = conditional.split_url(url)
         if not key or key.endswith("/"):
             raise InvalidArgument(f'"{url}" is no object', remedy="Name its key, too.")
         if key.startswith("/"):  # which obstore would leave out, and write to another key
@@ -76,6 +194,18 @@ def open_store(url: str) -> OpenedUrl:
             remedy="Rename the file: without control characters, and without # at its end.",
         )
     return OpenedUrl(store, place.path)
+
+
+def open_any(url: str) -> tuple[Store, str]:
+    """Open the store that a URL of one file lies on, S3 included; and return the path on it.
+
+    Raises:
+        As `open_store`.
+    """
+    if urls.is_s3(url):
+        place = urls.parse_url(url)
+        return open_bucket(place.bucket), place.key
+    return open_store(url)
 
 
 @contextmanager
@@ -109,73 +239,3 @@ def check_url(url: str) -> None:
             remedy="Leave it out: keys are taken from the SSH agent or ~/.ssh, and what else "
             "fsspec needs from its configuration (~/.config/fsspec).",
         )
-
-
-class FoundObject(NamedTuple):
-    """An object that a URL names."""
-
-    url: str
-    size: int
-    """Bytes; 0 if it is not there."""
-
-    is_found: bool
-    """Whether it was found below a prefix or by a pattern."""
-
-    inner: str
-    """Its path below the prefix or the folder of the pattern; its name, if it was named itself."""
-
-
-def find_conditional(url: str, leftovers: Leftovers) -> list[FoundObject]:
-    """Find the objects on GCS or Azure that a URL names, in the order of their names.
-
-    Args:
-        url: Of an object, a prefix or a pattern.
-        leftovers: Takes what is passed over below a prefix.
-
-    Raises:
-        InvalidArgument: If nothing is below the prefix, or nothing matches the pattern.
-        StoreProblem: If the store cannot be listed.
-    """
-    base, key = split_url(url)
-    store = ConditionalStore(base)
-    folder = key.rstrip("/")
-    if key and not key.endswith("/"):
-        state = store.state(key)
-        if state is not None:
-            return [FoundObject(url, state.size, is_found=False, inner=key.rpartition("/")[2])]
-    patterns: list[str] = []
-    if has_magic(key):
-        folder, patterns = split_pattern(key)
-    start = f"{folder}/" if folder else ""
-    listed = sorted((one, size) for one, size in store.objects(folder) if one.startswith(start))
-    if not (listed or patterns or key.endswith("/") or not key):
-        return [FoundObject(url, 0, is_found=False, inner=key.rpartition("/")[2])]
-    if patterns:
-        found = [one for one in listed if matches(patterns, one[0].removeprefix(start).split("/"))]
-    else:
-        found = _members(store, listed, start, leftovers)
-    return [
-        FoundObject(store.spell(key), size, is_found=True, inner=key.removeprefix(start))
-        for key, size in found
-    ] or (none_matches(url) if patterns else none_in(url, leftovers))
-
-
-def _members(
-    store: ConditionalStore, listed: list[_KeyAndSize], start: str, leftovers: Leftovers
-) -> list[_KeyAndSize]:
-    """Return the objects of a prefix that count, in the order of their keys."""
-
-    def spell(one: _KeyAndSize) -> str:
-        return store.spell(one[0])
-
-    def why_not(one: _KeyAndSize) -> Why | None:
-        key, size = one
-        return why_not_by_magic(
-            size, lambda first, stop: store.read_version(key, first, stop, None).data
-        )
-
-    sure, doubtful = sort_out(
-        listed, inner=lambda one: one[0].removeprefix(start), spell=spell, leftovers=leftovers
-    )
-    sure += by_magic(doubtful, why_not=why_not, spell=spell, leftovers=leftovers)
-    return sorted(sure)

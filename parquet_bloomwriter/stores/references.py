@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import StoreProblem
@@ -22,25 +22,13 @@ from parquet_bloomwriter.replace.external_references import (
     find_by_name,
     reaches_upwards,
 )
-from parquet_bloomwriter.stores.buckets import is_forbidden, open_place
+from parquet_bloomwriter.stores.base import is_forbidden
+from parquet_bloomwriter.stores.open import open_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-
-class Folders(Protocol):
-    """What can be asked for the names below a prefix: a bucket, or another store."""
-
-    name: str
-    endpoint: str
-
-    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
-        """Whether any name begins so, and ends with `suffix`, or with one of several."""
-        ...
-
-    def spell(self, key: str, /) -> str:
-        """Return the URL of a name."""
-        ...
+    from parquet_bloomwriter.stores.base import Store
 
 
 _KEPT_S = 60.0
@@ -62,17 +50,17 @@ _kept: dict[tuple[object, ...], tuple[float, Reference | None]] = {}
 register(_kept.clear)
 
 
-def find_references(bucket: Folders, key: str) -> Iterator[Reference]:
+def find_references(store: Store, key: str) -> Iterator[Reference]:
     """Yield what refers to an object, the nearest first.
 
     Raises:
         StoreProblem: If the store does not answer.
     """
-    yield from find_by_name(bucket.spell(key))
+    yield from find_by_name(store.spell(key))
     for prefix, reaches in _upwards(key.rpartition("/")[0]):
         for one in (_SUMMARY, *_WITH_FOLDERS):
             if one.reach in reaches | Reach.ICEBERG:
-                found = _record(bucket, prefix, one)
+                found = _record(store, prefix, one)
                 if found is not None:
                     yield found
 
@@ -107,7 +95,7 @@ def find_records_below(root: str, folders: Iterable[str]) -> Iterator[Reference]
     Raises:
         StoreProblem: If the store does not answer.
     """
-    bucket, key = open_place(root)
+    store, key = open_place(root)
     wanted: dict[str, Reach] = {}
     for folder in folders:
         names = folder.removeprefix(f"{root}/").split("/")
@@ -117,8 +105,8 @@ def find_records_below(root: str, folders: Iterable[str]) -> Iterator[Reference]
             place = "/".join((root, *names[:depth]))
             wanted[place] = reaches | wanted.get(place, reaches)
     missing: dict[tuple[str, ReferenceKind], set[str]] = {}
-    for one in bucket.objects(f"{key}/" if key else ""):
-        url = bucket.spell(one.key)
+    for one in store.objects(f"{key}/" if key else ""):
+        url = store.spell(one.key)
         for table in _WITH_FOLDERS:
             for sign in table.signs:
                 for above in _above(url, sign, table.endings):
@@ -154,11 +142,11 @@ def _upwards(folder: str) -> Iterator[tuple[str, Reach]]:
 
 def _places_above(url: str) -> Iterator[tuple[str, str, TableFormat, bool]]:
     """Yield a bucket's URL, a prefix, a format, and whether the prefix is one above."""
-    bucket, key = open_place(url)
+    store, key = open_place(url)
     for depth, (prefix, reaches) in enumerate(_upwards(key)):
         for one in _WITH_FOLDERS:
             if one.reach in reaches:
-                yield bucket.spell(""), prefix, one, depth > 0
+                yield store.spell(""), prefix, one, depth > 0
 
 
 def _record_at(
@@ -167,20 +155,20 @@ def _record_at(
     one: TableFormat,
     is_above: bool,  # noqa: FBT001  the last of what `_places_above` yields
 ) -> Reference | None:
-    return _record(open_place(url).bucket, prefix, one, passes_over_forbidden=is_above)
+    return _record(open_place(url).store, prefix, one, passes_over_forbidden=is_above)
 
 
 def _record(
-    bucket: Folders, prefix: str, one: TableFormat, *, passes_over_forbidden: bool = False
+    store: Store, prefix: str, one: TableFormat, *, passes_over_forbidden: bool = False
 ) -> Reference | None:
     """Find the records of one format right below a prefix."""
-    place = (bucket.endpoint, bucket.name, prefix, one.kind, passes_over_forbidden)
+    place = (store.endpoint, store.name, prefix, one.kind, passes_over_forbidden)
     then, found = _kept.get(place, (0.0, None))
     if 0 <= time.monotonic() - then < _KEPT_S:
         return found
-    at, found = bucket.spell(prefix + one.signs[0].rstrip("/")), None
+    at, found = store.spell(prefix + one.signs[0].rstrip("/")), None
     try:
-        if all(_has(bucket, prefix + sign, one.endings) for sign in one.signs):
+        if all(_has(store, prefix + sign, one.endings) for sign in one.signs):
             found = Reference(kind=one.kind, path=at)
     except StoreProblem as error:
         if not (passes_over_forbidden and is_forbidden(error)):
@@ -189,8 +177,8 @@ def _record(
     return found
 
 
-def _has(bucket: Folders, name: str, endings: tuple[str, ...]) -> bool:
+def _has(store: Store, name: str, endings: tuple[str, ...]) -> bool:
     """Whether there is a file of this name, or a folder with a name of such an ending in it."""
     if name.endswith("/"):
-        return bucket.has_prefix(name, suffix=endings or "")
-    return bucket.has_prefix(name, suffix=name.rpartition("/")[2])
+        return store.has_prefix(name, suffix=endings or "")
+    return store.has_prefix(name, suffix=name.rpartition("/")[2])

@@ -169,10 +169,9 @@ def footer_of(path: str) -> tuple[Footer, int]:
         with opened_with_footer(path) as (file, footer):
             return footer, file.size
     from parquet_bloomwriter.stores.s3.client import open_bucket
-    from parquet_bloomwriter.stores.s3.source import open_object
 
     place = parse_url(path)
-    with open_object(open_bucket(place.bucket), place.key) as source:
+    with open_bucket(place.bucket).opened(place.key) as source:
         return read_footer(source, check_head=False), source.size
 
 

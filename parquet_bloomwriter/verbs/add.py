@@ -23,8 +23,9 @@ from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.reports.rewriting import AddReport, ColumnReport, Status
 from parquet_bloomwriter.rewrite.build import build_filters, final_draft
 from parquet_bloomwriter.rewrite.candidates import ChunkWork
+from parquet_bloomwriter.rewrite.place import Destination, Input, StrPath
 from parquet_bloomwriter.rewrite.plan import Placement, make_draft, make_plan
-from parquet_bloomwriter.rewrite.session import Destination, Input, StrPath, rewrite_session
+from parquet_bloomwriter.rewrite.session import rewrite_session
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes, initial_num_blocks
 from parquet_bloomwriter.text import percent
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from parquet_bloomwriter import clear_cache
 from parquet_bloomwriter.delta.place import is_table, place_of
-from parquet_bloomwriter.delta.place import objects as module
-from parquet_bloomwriter.errors import InvalidArgument, OutcomeUnknown, StoreProblem, UnsafeTarget
+from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
+from parquet_bloomwriter.stores import once
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from parquet_bloomwriter.stores.s3 import client as s3_client
-from tests.stores.faults import Fault, Rule
+from parquet_bloomwriter.stores.s3 import store as s3_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +35,7 @@ def use(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(s3, "_FIRST_PAUSE_S", 0.001)
-    monkeypatch.setattr(module, "_LOOKS_S", (0.0, 0.01))
+    monkeypatch.setattr(once, "_LOOKS_S", (0.0, 0.01))
     clear_cache()
     s3_client._client.cache_clear()  # noqa: SLF001  it knows another endpoint
 
@@ -79,7 +78,7 @@ def test_the_log_is_listed_and_read(table: TablePlace, bucket: str, client: Clie
 def test_long_and_empty_entries(
     table: TablePlace, bucket: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_FIRST_BYTES", 10)
+    monkeypatch.setattr(s3_store, "_FIRST_BYTES", 10)
     for body in (b"", b"x" * 9, b"x" * 10, b"0123456789ab"):
         client.put_object(Bucket=bucket, Key=f"a b/t/_delta_log/{THIRD}", Body=body)
         assert table.read_log(THIRD) == body
@@ -137,75 +136,6 @@ def test_an_entry_is_created_once(table: TablePlace, bucket: str, client: Client
     assert table.read_log(THIRD) == DATA
     now = {one["Key"] for one in client.list_objects_v2(Bucket=bucket)["Contents"]}
     assert now == keys | {f"a b/t/_delta_log/{THIRD}"}
-
-
-def test_one_of_many_writers_gets_it(table: TablePlace) -> None:
-    def write(number: int) -> bool:
-        attempt = f"by {number:02}"  # none is a part of another one
-        return table.create_entry(THIRD, attempt.encode(), attempt=attempt)
-
-    with ThreadPoolExecutor(16) as pool:
-        won = list(pool.map(write, range(16)))
-    assert sum(won) == 1
-    assert table.read_log(THIRD) == f"by {won.index(True):02}".encode()
-
-
-LOST = [Fault.CUT_AFTER, Fault.ERROR_AFTER, Fault.TRUNCATED]
-NEVER_SENT = [Fault.CUT_BEFORE, Fault.ERROR, Fault.SLOW_DOWN, Fault.CONFLICT, Fault.PRECONDITION]
-
-
-def test_an_answer_is_lost(table: TablePlace, proxy: Proxy) -> None:
-    """The entry is there once the commit is asked for again, or another one has won."""
-    table.check_commits()
-    for number, fault in enumerate(LOST + NEVER_SENT):
-        name, theirs = f"{2 + number:020}.json", f"{102 + number:020}.json"
-        proxy.play(Rule(fault=fault, operation="PutObject"))
-        assert table.create_entry(name, DATA, attempt="attempt-1"), fault
-        assert table.read_log(name) == DATA, fault
-        assert table.create_entry(theirs, b"others", attempt="attempt-2"), fault
-        proxy.play(Rule(fault=fault, operation="PutObject"))
-        assert not table.create_entry(theirs, DATA, attempt="attempt-1"), fault
-        assert table.read_log(theirs) == b"others", fault
-
-
-def test_the_text_tells_where_metadata_are_lost(
-    table: TablePlace, bucket: str, client: Client
-) -> None:
-    """A gateway that drops metadata answers a repeated request by a conflict."""
-    client.put_object(Bucket=bucket, Key=f"a b/t/_delta_log/{THIRD}", Body=DATA)
-    assert table.create_entry(THIRD, DATA, attempt="attempt-1")
-    assert not table.create_entry(THIRD, DATA, attempt="attempt-2")
-
-
-def test_a_store_that_stays_silent(table: TablePlace, proxy: Proxy) -> None:
-    table.check_commits()
-    proxy.play(
-        Rule(fault=Fault.CUT_AFTER, operation="PutObject"),
-        Rule(fault=Fault.ERROR, operation="HeadObject", sticky=True),
-        Rule(fault=Fault.ERROR, operation="GetObject", sticky=True),
-    )
-    with pytest.raises(OutcomeUnknown):
-        table.create_entry(THIRD, DATA, attempt="attempt-1")
-    proxy.play()
-    assert table.read_log(THIRD) == DATA
-
-
-def test_a_second_look_is_enough(table: TablePlace, proxy: Proxy) -> None:
-    table.check_commits()
-    proxy.play(
-        Rule(fault=Fault.CUT_AFTER, operation="PutObject"),
-        Rule(fault=Fault.ERROR, operation="HeadObject", sticky=True),
-    )
-    assert table.create_entry(THIRD, DATA, attempt="attempt-1")
-
-
-def test_a_put_that_is_forbidden(table: TablePlace, proxy: Proxy) -> None:
-    table.check_commits()
-    proxy.play(Rule(fault=Fault.DENIED, operation="PutObject", sticky=True))
-    with pytest.raises(StoreProblem, match="s3:PutObject"):
-        table.create_entry(THIRD, DATA, attempt="attempt-1")
-    with pytest.raises(FileNotFoundError):
-        table.read_log(THIRD)
 
 
 def test_a_careless_store_is_read_only(

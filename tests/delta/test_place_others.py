@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 import fsspec
-import fsspec.config
 import pytest
-from fsspec.implementations.sftp import SFTPFileSystem
 
 from parquet_bloomwriter.delta.place import is_table, place_of
-from parquet_bloomwriter.delta.place.others import OtherPlace
-from parquet_bloomwriter.errors import InvalidArgument, OutcomeUnknown, UnsafeTarget
-from tests.stores.whole.cloud import Cloud, serving
-from tests.stores.whole.sftp_server import Sshd
-from tests.stores.whole.sftp_server import serving as serving_sftp
+from parquet_bloomwriter.delta.place.store import StorePlace
+from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
+from tests.stores.conftest import cloud, sshd  # noqa: F401  fixtures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from tests.stores.whole.cloud import Cloud
+    from tests.stores.whole.sftp_server import Sshd
 
 FIRST = "00000000000000000000.json"
 SECOND = "00000000000000000001.json"
@@ -29,37 +26,19 @@ DATA = b'{"commitInfo":{"txnId":"attempt-1"}}\n'
 
 
 @pytest.fixture
-def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
-    one = Cloud()
-    with serving(one) as url:
-        monkeypatch.setenv("GOOGLE_BASE_URL", url)
-        monkeypatch.setenv("GOOGLE_BEARER_TOKEN", "secret-token")
-        monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", url)
-        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
-        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "c2VjcmV0LWtleQ==")
-        monkeypatch.setattr("parquet_bloomwriter.stores.conditional._FIRST_PAUSE_S", 0.001)
-        monkeypatch.setattr("parquet_bloomwriter.stores.conditional._READ_RETRIES", 2)
-        for name in (*NAMES, "_sidecars/x.parquet"):
-            one.put(f"bucket/t/_delta_log/{name}", name.encode())
-        yield one
+def table_cloud(cloud: Cloud) -> Cloud:  # noqa: F811  the fixture
+    for name in (*NAMES, "_sidecars/x.parquet"):
+        cloud.put(f"bucket/t/_delta_log/{name}", name.encode())
+    return cloud
 
 
 @pytest.fixture
-def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
-    root = tmp_path / "served"
-    log = root / "t" / "_delta_log"
+def table_sshd(sshd: Sshd) -> Sshd:  # noqa: F811  the fixture
+    log = sshd.root / "t" / "_delta_log"
     (log / "_sidecars").mkdir(parents=True)
     for name in NAMES:
         (log / name).write_text(name)
-    logging.getLogger("paramiko").setLevel(logging.CRITICAL)
-    settings = {"password": "secret-word", "look_for_keys": False, "allow_agent": False}
-    monkeypatch.setitem(fsspec.config.conf, "sftp", settings)
-    monkeypatch.setattr("parquet_bloomwriter.stores.file_systems._PAUSES_S", (0.0, 0.0))
-    with serving_sftp(root) as server:
-        yield server
-        for one in SFTPFileSystem._cache.values():  # noqa: SLF001  its connections
-            one.client.close()
-        SFTPFileSystem.clear_instance_cache()
+    return sshd
 
 
 @pytest.fixture
@@ -76,8 +55,8 @@ def url(request: pytest.FixtureRequest) -> str:
     if request.param == "memory":
         return str(request.getfixturevalue("memory"))
     if request.param == "sftp":
-        return f"sftp://ada@127.0.0.1:{request.getfixturevalue('sshd').port}/t"
-    request.getfixturevalue("cloud")
+        return f"sftp://ada@127.0.0.1:{request.getfixturevalue('table_sshd').port}/t"
+    request.getfixturevalue("table_cloud")
     return str(request.param)
 
 
@@ -124,7 +103,7 @@ def test_where_files_are(url: str) -> None:
     ],
 )
 def test_no_log_leads_to_another_host(root: str, here: str, elsewhere: str) -> None:
-    place = OtherPlace.__new__(OtherPlace)  # which would connect
+    place = StorePlace.__new__(StorePlace)  # which would connect
     place.root = root
     assert place.locate(here) == here
     with pytest.raises(InvalidArgument, match="not on the store of the table"):
@@ -148,54 +127,20 @@ def test_an_entry_is_created_once(url: str) -> None:
     assert [one.name for one in place.list_log()] == [FIRST, SECOND, THIRD, "_last_checkpoint"]
 
 
-def test_sftp_leaves_nothing_behind(sshd: Sshd) -> None:
-    place = place_of(f"sftp://ada@127.0.0.1:{sshd.port}/t")
+def test_sftp_leaves_nothing_behind(table_sshd: Sshd) -> None:
+    place = place_of(f"sftp://ada@127.0.0.1:{table_sshd.port}/t")
     assert place.create_entry(THIRD, DATA, attempt="attempt-1")
-    names = {one.name for one in (sshd.root / "t").rglob("*")}
+    names = {one.name for one in (table_sshd.root / "t").rglob("*")}
     assert names == {*NAMES, THIRD, "_delta_log", "_sidecars"}
 
 
-def test_a_server_that_renames_over_files(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_renames_over_files(
+    table_sshd: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import paramiko
 
     monkeypatch.setattr(paramiko.SFTPClient, "rename", paramiko.SFTPClient.posix_rename)
-    place = place_of(f"sftp://ada@127.0.0.1:{sshd.port}/t")
+    place = place_of(f"sftp://ada@127.0.0.1:{table_sshd.port}/t")
     with pytest.raises(UnsafeTarget, match="lets a rename replace a file"):
         place.check_commits()
-    assert {one.name for one in (sshd.root / "t").iterdir()} == {"_delta_log"}
-
-
-@pytest.mark.parametrize("fault", ["cut", "lost", "500", "503"])
-@pytest.mark.parametrize("base", ["gs://bucket/t", "az://bucket/t"])
-def test_an_answer_of_a_cloud_is_lost(cloud: Cloud, base: str, fault: str) -> None:
-    place = place_of(base)
-    puts: list[int] = []
-
-    def once(number: int, method: str, path: str) -> str:
-        if method == "PUT" and path.endswith(THIRD):
-            puts.append(number)
-        return fault if method == "PUT" and len(puts) == 1 else ""
-
-    cloud.fault = once
-    assert place.create_entry(THIRD, DATA, attempt="attempt-1")
-    assert place.read_log(THIRD) == DATA
-
-
-def test_a_cloud_that_stays_silent(cloud: Cloud) -> None:
-    place = place_of("gs://bucket/t")
-    sent: list[int] = []
-
-    def fault(number: int, method: str, path: str) -> str:
-        if method == "PUT":
-            sent.append(number)
-            return "lost"
-        return "cut" if sent and path.endswith(THIRD) else ""
-
-    cloud.fault = fault
-    with pytest.raises(OutcomeUnknown):
-        place.create_entry(THIRD, DATA, attempt="attempt-1")
-    cloud.fault = lambda *_: ""
-    assert place.read_log(THIRD) == DATA
-    assert (
-        cloud.objects[f"bucket/t/_delta_log/{THIRD}"].headers["content-type"] == "application/json"
-    )
+    assert {one.name for one in (table_sshd.root / "t").iterdir()} == {"_delta_log"}

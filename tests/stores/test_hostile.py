@@ -16,9 +16,10 @@ from parquet_bloomwriter.errors import (
     Unfinished,
 )
 from parquet_bloomwriter.rewrite import objects
+from parquet_bloomwriter.stores.once import NoAnswer
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from parquet_bloomwriter.stores.s3 import client, limits
-from parquet_bloomwriter.stores.s3.answers import NoAnswer, sizes_of
+from parquet_bloomwriter.stores.s3.answers import sizes_of
 from parquet_bloomwriter.stores.s3.client import open_bucket
 from tests.stores.faults import Fault, Rule
 from tests.stores.proxy import Proxy

@@ -19,7 +19,7 @@ from parquet_bloomwriter.errors import (
     Unfinished,
     UnsupportedFile,
 )
-from parquet_bloomwriter.stores.s3.answers import Listed, ObjectState
+from parquet_bloomwriter.stores.base import Listed
 from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import _try_upload
@@ -32,6 +32,7 @@ from tests.stores.test_objects import LARGE, SMALL, body
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from parquet_bloomwriter.stores.s3.answers import ObjectState
     from tests.stores.conftest import Use
     from tests.stores.servers import Client, Store
 

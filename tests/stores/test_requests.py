@@ -118,7 +118,7 @@ def test_an_upload_is_begun_again_only_if_the_store_was_busy() -> None:
 )
 def test_what_is_forbidden_is_said_as_the_store_says_it(answer: ClientError, said: str) -> None:
     with pytest.raises(StoreProblem, match=said):
-        bucket_of(Client(head_object=[answer])).head("key")
+        bucket_of(Client(head_object=[answer])).state("key")
 
 
 def test_what_a_store_does_not_know_is_asked_once() -> None:
@@ -237,7 +237,7 @@ def test_a_head_that_was_cut_off_is_not_taken_for_another_object() -> None:
     )
     assert bucket_of(client).put("key", b"new", attempt="a", replaces=OLD).attempt == "a"
     cut = {**HEAD, "ContentLength": None}
-    assert bucket_of(Client(head_object=[cut, HEAD])).head("key") is not None
+    assert bucket_of(Client(head_object=[cut, HEAD])).state("key") is not None
 
 
 @pytest.mark.parametrize("missing", ["ETag", "ContentLength"])
@@ -258,7 +258,7 @@ def test_an_answer_whose_head_was_cut_off_keeps_no_connection_open(missing: str)
 
 def test_a_date_that_was_cut_off_is_no_answer() -> None:
     cut = ValueError('Invalid timestamp "Tue, 24 N"')  # as botocore's parser says it
-    found = bucket_of(Client(head_object=[cut, HEAD])).head("key")
+    found = bucket_of(Client(head_object=[cut, HEAD])).state("key")
     assert found is not None
     assert found.etag == OLD
     client = Client(put_object=[cut], head_object=[cut])
@@ -269,7 +269,7 @@ def test_a_date_that_was_cut_off_is_no_answer() -> None:
 def test_a_condition_that_nobody_set_says_nothing_of_the_object() -> None:
     client = Client(head_object=[refusal("PreconditionFailed", 412)])
     with pytest.raises(StoreProblem):
-        bucket_of(client).head("key")
+        bucket_of(client).state("key")
 
 
 def answering(server: str, *, honours: bool) -> S3Bucket:
@@ -367,7 +367,7 @@ def test_a_weak_etag_is_refused_before_anything_is_written() -> None:
         return {**weak, "Body": io.BytesIO(b"old")}
 
     bucket = bucket_of(Client(head_object=[weak], get_object=get))
-    for ask in (lambda: bucket.head("key"), lambda: bucket.read("key", 0, 3)):
+    for ask in (lambda: bucket.state("key"), lambda: bucket.read("key", 0, 3)):
         with pytest.raises(StoreProblem, match=r'weak ETag \(W/"1"\).*without the proxy'):
             ask()
 
@@ -387,6 +387,6 @@ def test_etags_without_quotes_get_them() -> None:
         "ResponseMetadata": {},
     }
     bucket = bucket_of(Client(head_object=[bare], list_objects_v2=[page]))
-    found = bucket.head("k")
+    found = bucket.state("k")
     assert found is not None
     assert [one.etag for one in bucket.objects("")] == ['"1"'] == [found.etag]

@@ -1,10 +1,8 @@
 """Where a table lies: a folder of a disk, or a prefix of a store.
 
-    base     what a table asks of its place
+    local    disks; says what a table asks of its place
+    store    all stores; what offers no exclusive creation is read only
     uris     paths of files as the log has them, and names of new files
-    local    disks
-    objects  S3
-    others   other stores: GCS and Azure, SFTP; what offers no exclusive creation is read only
 
 `place_of` opens it. Commands on local tables load nothing of stores.
 """
@@ -17,8 +15,7 @@ import re
 from glob import has_magic
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.delta.place.base import LOG, LogFile, TablePlace
-from parquet_bloomwriter.delta.place.local import LocalPlace
+from parquet_bloomwriter.delta.place.local import LOG, LocalPlace, LogFile
 from parquet_bloomwriter.delta.place.uris import data_path, new_name
 from parquet_bloomwriter.errors import InvalidArgument, StoreProblem
 from parquet_bloomwriter.source.filesystems import is_far
@@ -26,8 +23,13 @@ from parquet_bloomwriter.source.folders import has_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TypeAlias
 
-__all__ = ["LOG", "LogFile", "TablePlace", "is_table", "new_name", "place_of"]
+    from parquet_bloomwriter.delta.place.store import StorePlace
+
+    TablePlace: TypeAlias = LocalPlace | StorePlace
+
+__all__ = ["LOG", "LogFile", "is_table", "new_name", "place_of"]
 
 _VERSIONED = re.compile(r"\d{20}\.(json|checkpoint\..*)")
 """Names of entries and checkpoints."""
@@ -51,15 +53,9 @@ def place_of(table: str | os.PathLike[str]) -> TablePlace:
             given = data_path(given).path
         return LocalPlace(os.path.abspath(given))
     # Imported here: commands on local tables need none of it.
-    from parquet_bloomwriter.stores.s3.urls import is_s3
+    from parquet_bloomwriter.delta.place.store import StorePlace
 
-    if is_s3(given):
-        from parquet_bloomwriter.delta.place.objects import ObjectPlace
-
-        return ObjectPlace(given.rstrip("/"))
-    from parquet_bloomwriter.delta.place.others import OtherPlace
-
-    return OtherPlace(given.rstrip("/"))
+    return StorePlace(given.rstrip("/"))
 
 
 def is_table(path: str | os.PathLike[str]) -> bool:
@@ -85,7 +81,7 @@ def is_table(path: str | os.PathLike[str]) -> bool:
     except (FileNotFoundError, PermissionError, InvalidArgument):
         return False
     except StoreProblem as error:
-        from parquet_bloomwriter.stores.s3.answers import is_forbidden
+        from parquet_bloomwriter.stores.base import is_forbidden
 
         if is_forbidden(error):
             return False

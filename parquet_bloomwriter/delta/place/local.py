@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from parquet_bloomwriter.delta.place.base import LOG, LogFile
 from parquet_bloomwriter.delta.place.uris import check_new, data_path, new_uri
 from parquet_bloomwriter.durable import create_whole, remove_files, remove_leftovers
 from parquet_bloomwriter.errors import InvalidArgument, OutcomeUnknown, UnsafeTarget
@@ -27,9 +26,29 @@ if TYPE_CHECKING:
 
 _NS_PER_MS = 1_000_000
 
+LOG = "_delta_log"
+"""Folder of the log, in the table's."""
+
+
+class LogFile(NamedTuple):
+    """A file of the log."""
+
+    name: str
+    """Below the log's folder, with "/"."""
+
+    size: int
+    """Bytes."""
+
+    modified_ms: int
+    """Milliseconds since the epoch."""
+
 
 class LocalPlace:
-    """See `TablePlace`."""
+    """A table in a folder of a disk. Safe in threads.
+
+    `store.StorePlace` has the same methods for stores. There each of them raises StoreProblem if
+    the store refuses or does not answer.
+    """
 
     def __init__(self, root: str) -> None:
         """Take the table in a folder; nothing is read.
@@ -38,10 +57,19 @@ class LocalPlace:
             root: Absolute path.
         """
         self.root = root
+        """The table's folder: an absolute path, or a URL without a slash at its end."""
         self._log = os.path.join(root, LOG)
 
     def list_log(self, start: str = "") -> list[LogFile]:
-        """See `TablePlace`."""
+        """List the files directly in the log's folder, by name.
+
+        Args:
+            start: Leave out names that come before this one.
+
+        Raises:
+            FileNotFoundError: If there is no log.
+            StoreProblem: If a store refuses or does not answer.
+        """
         found = []
         with os.scandir(self._log) as entries:
             for entry in entries:
@@ -57,20 +85,41 @@ class LocalPlace:
         return sorted(found)
 
     def log_names(self) -> Iterator[str]:
-        """See `TablePlace`."""
+        """Yield the names of the files directly in the log's folder; lists as little as it can.
+
+        Raises:
+            FileNotFoundError: If there is no log; a store of objects may yield nothing instead.
+            StoreProblem: If a store refuses or does not answer.
+        """
         return iter(os.listdir(self._log))
 
     def read_log(self, name: str) -> bytes:
-        """See `TablePlace`."""
+        """Read a file of the log.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            StoreProblem: If a store refuses or does not answer.
+        """
         with self.open_log(name) as source:
             return source.read_at(0, source.size)
 
     def open_log(self, name: str) -> AbstractContextManager[FileSource]:
-        """See `TablePlace`."""
+        """Open a file of the log to read ranges of it.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            StoreProblem: If a store refuses or does not answer.
+        """
         return open_local(os.path.join(self._log, name))
 
     def check_commits(self) -> None:
-        """See `TablePlace`. What killed runs left in the log's folder is removed."""
+        """Check that an entry of the log can be created exclusively here.
+
+        What killed runs left in the log's folder is removed.
+
+        Raises:
+            UnsafeTarget: If not; says why, and nothing was written to the log.
+        """
         if not os.path.isdir(self._log):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._log)
         if not os.access(self._log, os.W_OK | os.X_OK):
@@ -78,7 +127,23 @@ class LocalPlace:
         remove_leftovers(self._log)
 
     def create_entry(self, name: str, data: bytes, *, attempt: str) -> bool:
-        """See `TablePlace`."""
+        """Create a file of the log, unless there is one of its name.
+
+        What is created is there as a whole, or not at all. An answer that is lost is resolved by
+        reading what is there: data that carry the id of the attempt are ours.
+
+        Args:
+            name: Of the entry.
+            data: The entry, which holds `attempt`.
+            attempt: Random id of this attempt.
+
+        Returns:
+            Whether it was created; False if there is an entry of somebody else.
+
+        Raises:
+            OutcomeUnknown: If it cannot be found out.
+            StoreProblem, OSError: If it was certainly not created.
+        """
         path = os.path.join(self._log, name)
         try:
             return create_whole(path, data)
@@ -99,7 +164,15 @@ class LocalPlace:
             raise
 
     def locate(self, uri: str) -> str:
-        """See `TablePlace`."""
+        """Return the absolute path or URL of a data file, as verbs take it.
+
+        Args:
+            uri: As the log has it: relative to the root or absolute, with its escapes.
+
+        Raises:
+            InvalidArgument: If it is absolute, of a kind that this place cannot open; or if it
+                leads out of the table's folder by "..".
+        """
         scheme, path = data_path(uri)
         if not scheme:
             return os.path.join(self.root, *path.split("/"))
@@ -110,11 +183,22 @@ class LocalPlace:
         )
 
     def new_uri(self, old_uri: str) -> str:
-        """See `TablePlace`."""
+        """Return the URI of a new file, relative to the root, that no file has.
+
+        It lies in the folder of the old file, or in the table's folder if the old one is not below
+        the root. Its name is that of the old one with another random id.
+
+        Args:
+            old_uri: Of the file whose place it takes, as the log has it.
+        """
         return new_uri(old_uri)
 
     def remove(self, uri: str) -> None:
-        """See `TablePlace`."""
+        """Remove a data file below the root, which this run wrote and never tried to commit.
+
+        Raises:
+            InvalidArgument: If it is absolute, or no name that `new_uri` gives.
+        """
         remove_files([os.path.join(self.root, *check_new(uri).split("/"))])
 
     @staticmethod

@@ -80,7 +80,7 @@ def check_new(uri: str) -> str:
 
 
 def new_uri(old_uri: str) -> str:
-    """See `TablePlace.new_uri`."""
+    """See `LocalPlace.new_uri`."""
     try:
         scheme, path = data_path(old_uri)
     except InvalidArgument:

@@ -147,7 +147,7 @@ def open_data_file(path: str) -> AbstractContextManager[Source]:
     """
     if not is_on_store(path):
         return open_local(path)
-    from parquet_bloomwriter.stores.buckets import open_source
+    from parquet_bloomwriter.stores.open import open_source
 
     return open_source(path)
 

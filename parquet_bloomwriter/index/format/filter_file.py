@@ -34,12 +34,12 @@ from parquet_bloomwriter.index.format.checked_bits import look_up, ranges_of
 from parquet_bloomwriter.index.format.parquet_io import WrongBytes, check_whole
 from parquet_bloomwriter.index.format.part_writer import column_folder
 from parquet_bloomwriter.index.storage.base import (
-    Tail,
     open_file,
     prefetch,
     relative_to_index,
     storage_of,
 )
+from parquet_bloomwriter.index.storage.local import Tail
 from parquet_bloomwriter.kernels.layout import CHECK_BYTES
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.replace.copying import write_all

@@ -73,7 +73,8 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.entry import IndexFile
     from parquet_bloomwriter.index.format.block_checks import Bundle
-    from parquet_bloomwriter.index.storage.base import IndexSource, ObjectName
+    from parquet_bloomwriter.index.storage.base import IndexSource
+    from parquet_bloomwriter.index.storage.object_file import ObjectName
     from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.source import Source
     from parquet_bloomwriter.source.base import Range

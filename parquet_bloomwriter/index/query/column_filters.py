@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.format.part_reader import Part
-    from parquet_bloomwriter.index.storage.base import ObjectName
+    from parquet_bloomwriter.index.storage.object_file import ObjectName
     from parquet_bloomwriter.source.identity import FileIdentity
 
 

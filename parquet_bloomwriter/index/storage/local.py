@@ -13,7 +13,7 @@ import contextlib
 import errno
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from parquet_bloomwriter.durable import (
     create_once,
@@ -24,38 +24,65 @@ from parquet_bloomwriter.durable import (
     sync_folder,
 )
 from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.storage.base import LOG
 from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Hashable, Iterable
+    from collections.abc import Callable, Container, Hashable, Iterable
     from contextlib import AbstractContextManager
     from typing import Self
 
     from parquet_bloomwriter.index.entry import IndexFile
-    from parquet_bloomwriter.index.storage.base import Tail
     from parquet_bloomwriter.source.local import FileSource
+
+LOG = "_log"
+"""Folder of the log, in the index's."""
 
 _VERSION = re.compile(r"v__=(0|[1-9][0-9]*)")
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _NEW |= getattr(os, "O_BINARY", 0)
 
 
+class Tail(NamedTuple):
+    """The end of a file that follows from what is before it, so that a store need not send it."""
+
+    start: int
+    """Where it begins, bytes."""
+
+    of: Callable[[bytes], bytes]
+    """Makes it from the bytes before it."""
+
+    crc: int
+    """CRC-32 of the whole file. Where it does not fit, the file is fetched to its end."""
+
+
 class LocalStorage:
-    """See `Storage`."""
+    """Where the files of indexes are, on a disk. All paths are absolute; safe in threads.
+
+    `objects.ObjectStorage` has the same methods for stores. There every method raises IndexProblem
+    if the store refuses or does not answer.
+    """
 
     removed_at_once = 1
+    """Files that are removed between two looks at whether the action was cancelled."""
 
     def check_writable(self, folder: str, *, one_writer: bool) -> None:
-        """Do nothing: every file system can create a file exclusively."""
+        """Check that two processes cannot create the same entry of the log; on a disk they cannot.
+
+        Args:
+            folder: Of an index.
+            one_writer: The caller promises that no other process changes the index.
+
+        Raises:
+            InvalidArgument: If they can.
+        """
 
     def has_log(self, folder: str) -> bool:
-        """See `Storage`."""
+        """Return whether a folder has the log of an index."""
         return os.path.isdir(os.path.join(folder, LOG))
 
     def names_in_home(self, home: str, *, is_above: bool = False) -> list[str]:  # noqa: ARG002
-        """See `Storage`."""
+        """Return the names in a home that may be indexes, sorted; see `layout.index_folders`."""
         try:
             names = sorted(os.listdir(home))
         except (FileNotFoundError, NotADirectoryError):
@@ -63,17 +90,33 @@ class LocalStorage:
         return [name for name in names if self.has_log(os.path.join(home, name))]
 
     def log_names(self, log_folder: str, *, just_listed: bool = False) -> list[str]:  # noqa: ARG002
-        """See `Storage`."""
+        """Return the names of a log's entries, in any order.
+
+        Args:
+            log_folder: Of an index.
+            just_listed: A store need not be asked again after `log_state` in this thread.
+
+        Raises:
+            FileNotFoundError: If there is no log.
+        """
         return os.listdir(log_folder)
 
     def log_state(self, log_folder: str) -> Hashable:
-        """Return the state of the folder, and all names in it."""
+        """Return a value that changes when the log does: state of the folder, and all names in it.
+
+        Raises:
+            FileNotFoundError: If there is no log.
+        """
         return FileIdentity.of(os.stat(log_folder)), frozenset(os.listdir(log_folder))
 
     def make_log(self, log_folder: str, *, is_new: bool) -> None:
-        """Make the folders, and sync their names.
+        """Make the log's folder, if it is not there; and if it is new, see that it stays.
 
-        A process that made them before may have died before it synced them.
+        A process that made the folders before may have died before it synced their names.
+
+        Raises:
+            IndexProblem: If it, or the index's folder, is a symbolic link. So do `create_entry`,
+                `remove_leftovers`, `new_file` and `make_version`, for the folders they write to.
         """
         check_no_link(log_folder)
         make_folders(log_folder)
@@ -84,17 +127,31 @@ class LocalStorage:
                 sync_folder(folder)
 
     def read_entry(self, path: str, most: int) -> bytes | None:
-        """See `Storage`."""
+        """Read an entry of a log; None if it has more bytes than `most`.
+
+        Raises:
+            FileNotFoundError: If there is no such entry.
+        """
         with open_local(path) as source:
             return None if source.size > most else source.read_at(0, source.size)
 
     def create_entry(self, path: str, data: bytes, *, attempt: str, one_writer: bool) -> bool:  # noqa: ARG002
-        """See `Storage`."""
+        """Write an entry of a log, unless there is an entry of its name.
+
+        Args:
+            path: Of the entry.
+            data: The entry.
+            attempt: Random id of the attempt at the action that writes it.
+            one_writer: As for `check_writable`.
+
+        Returns:
+            Whether it was written.
+        """
         check_no_link(os.path.dirname(path))
         return create_once(path, data)
 
     def remove_leftovers(self, log_folder: str) -> None:
-        """See `Storage`."""
+        """Remove the temporary files that killed writers left beside the entries."""
         check_no_link(log_folder)
         remove_leftovers(log_folder)
 
@@ -107,18 +164,18 @@ class LocalStorage:
         whole: bool = False,  # noqa: ARG002  as above
         tail: Tail | None = None,  # noqa: ARG002  as above
     ) -> AbstractContextManager[FileSource]:
-        """See `Storage`."""
+        """Open a file for reading. See `base.open_file`."""
         return open_local(path)
 
     def new_file(self, path: str) -> LocalNewFile:
-        """See `Storage`."""
+        """Begin a file of a name that no file had before; its folder is made if need be."""
         folder = os.path.dirname(path)
         check_no_link(folder)
         make_folders(folder)
         return LocalNewFile(path)
 
     def make_version(self, folder: str, version_folder: str) -> None:
-        """See `Storage`."""
+        """Make the folder of a new version in an index's folder, if it is not there."""
         try:
             os.mkdir(version_folder)
         except FileExistsError:
@@ -127,18 +184,18 @@ class LocalStorage:
         sync_folder(folder)
 
     def are_intact(self, folder: str, files: Iterable[IndexFile]) -> bool:
-        """See `Storage`."""
+        """Return whether files of an index exist and have the size noted in the log."""
         return all(self.size_of(os.path.join(folder, file.path)) == file.size for file in files)
 
     def size_of(self, path: str) -> int:
-        """See `Storage`."""
+        """Return the bytes of a file; -1 if it is not there."""
         try:
             return os.stat(path).st_size
         except OSError:
             return -1
 
     def files_of_versions(self, folder: str, *, before: int) -> list[tuple[str, int]]:
-        """See `Storage`."""
+        """List all files of versions below `before`: paths, sorted, and bytes."""
         found = (
             os.path.join(parent, name)
             for version in _versions(folder)
@@ -149,7 +206,7 @@ class LocalStorage:
         return [(path, os.lstat(path).st_size) for path in sorted(found)]
 
     def discard_versions(self, folder: str, numbers: Container[int]) -> None:
-        """See `Storage`."""
+        """Remove versions, as far as possible."""
         for version in _versions(folder):
             if version in numbers:
                 with contextlib.suppress(OSError):
@@ -157,15 +214,15 @@ class LocalStorage:
                     sync_folder(folder)
 
     def remove_version(self, version_folder: str) -> None:
-        """See `Storage`."""
+        """Remove a version."""
         remove_tree(version_folder)
 
     def remove_files(self, paths: Iterable[str]) -> None:
-        """See `Storage`."""
+        """Remove files, as far as they are there."""
         remove_files(paths)
 
     def finish_removal(self, folder: str, *, before: int) -> None:
-        """See `Storage`."""
+        """See that removed files do not come back, and remove empty folders below `before`."""
         for version in _versions(folder):
             if version < before:
                 for parent, _, _ in os.walk(_version_folder(folder, version), topdown=False):
@@ -174,7 +231,10 @@ class LocalStorage:
 
 
 class LocalNewFile:
-    """See `NewFile`. It is opened once, so that no other file can take its place meanwhile."""
+    """A file that is being written. A context manager: a file that is not finished is removed.
+
+    It is opened once, so that no other file can take its place meanwhile.
+    """
 
     def __init__(self, path: str) -> None:
         """Make the file.
@@ -184,6 +244,7 @@ class LocalNewFile:
         """
         self.path = path
         self.fd = os.open(path, _NEW, 0o666)
+        """Open for writing and reading."""
         self._is_finished = False
 
     def __enter__(self) -> Self:
@@ -195,7 +256,17 @@ class LocalNewFile:
             remove_files([self.path])
 
     def finish(self, *, is_kept: bool = True) -> int:
-        """See `NewFile`."""
+        """Bring the file to its place, and close it.
+
+        Args:
+            is_kept: Whether it must outlive a crash of the machine.
+
+        Returns:
+            Its size in bytes.
+
+        Raises:
+            OSError, IndexProblem: If that fails.
+        """
         if is_kept:
             os.fsync(self.fd)
         size = os.fstat(self.fd).st_size

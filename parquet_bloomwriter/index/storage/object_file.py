@@ -24,11 +24,10 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem, StoreProblem
-from parquet_bloomwriter.index.storage.base import ObjectName
 from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader, merge
 from parquet_bloomwriter.source.local import FileSource
 from parquet_bloomwriter.source.stream import as_arrow_file
@@ -37,9 +36,9 @@ from parquet_bloomwriter.stores.object_cache import KeptObject, NewKept, crc_of,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from parquet_bloomwriter.index.storage.base import Tail
+    from parquet_bloomwriter.index.storage.local import Tail
     from parquet_bloomwriter.source.base import Range
-    from parquet_bloomwriter.stores.buckets import Bucket
+    from parquet_bloomwriter.stores.base import TableStore
 
 WHOLE_BYTES = 8 << 20
 """Up to so many bytes, a file is fetched whole."""
@@ -69,6 +68,14 @@ _etags: dict[str, str] = {}
 register(_etags.clear)
 
 
+class ObjectName(NamedTuple):
+    """The identity of a file of an index on a store, where names are given once."""
+
+    url: str
+    size: int
+    """Bytes."""
+
+
 class CachedObject(FileSource):
     """A file of an index on a store, of which this machine has all bytes."""
 
@@ -90,7 +97,7 @@ class ObjectSource(RangeReader):
     fd = -1
     """It has none."""
 
-    def __init__(self, bucket: Bucket, key: str, size: int, *, keep: bool) -> None:
+    def __init__(self, bucket: TableStore, key: str, size: int, *, keep: bool) -> None:
         """Read an object of which the log says that it has `size` bytes."""
         url = bucket.spell(key)
         super().__init__(size, name=url)
@@ -186,9 +193,9 @@ class ObjectSource(RangeReader):
 
 @contextmanager
 def open_object_file(  # noqa: PLR0913  what is known of the file
-    bucket: Bucket, key: str, size: int, *, keep: bool, whole: bool, tail: Tail | None
+    bucket: TableStore, key: str, size: int, *, keep: bool, whole: bool, tail: Tail | None
 ) -> Iterator[CachedObject | ObjectSource]:
-    """Open a file of an index on a store. See `storage.base.open_file`.
+    """Open a file of an index on a store. See `base.open_file`.
 
     Raises:
         FileNotFoundError: If there is no such object.
@@ -208,7 +215,7 @@ def open_object_file(  # noqa: PLR0913  what is known of the file
     source.close()
 
 
-def fetch_ranges(bucket: Bucket, key: str, size: int, ranges: Sequence[Range]) -> list[bytes]:
+def fetch_ranges(bucket: TableStore, key: str, size: int, ranges: Sequence[Range]) -> list[bytes]:
     """Fetch ranges of an object at the same time, and check that it is as the log says.
 
     Raises:
@@ -262,7 +269,7 @@ def begin_file() -> NewKept | Any:  # noqa: ANN401  a file object of `tempfile`
         return _Nameless()
 
 
-def keep_whole(bucket: Bucket, key: str, new: NewKept, *, etag: str, size: int) -> None:
+def keep_whole(bucket: TableStore, key: str, new: NewKept, *, etag: str, size: int) -> None:
     """Keep a file that holds all bytes of an object.
 
     Raises:
@@ -274,7 +281,7 @@ def keep_whole(bucket: Bucket, key: str, new: NewKept, *, etag: str, size: int) 
     default_cache().keep(new, name, etag=etag, size=size, ranges=ranges, crc=crc)
 
 
-def kept_entry(bucket: Bucket, key: str, etag: str) -> bytes | None:
+def kept_entry(bucket: TableStore, key: str, etag: str) -> bytes | None:
     """Return an entry of a log that was kept on this machine, if it has this ETag."""
     kept = default_cache().get(_name_of(bucket, key, _ENTRY))
     if kept is None:
@@ -285,7 +292,7 @@ def kept_entry(bucket: Bucket, key: str, etag: str) -> bytes | None:
         os.close(kept.fd)
 
 
-def keep_entry(bucket: Bucket, key: str, etag: str, data: bytes) -> None:
+def keep_entry(bucket: TableStore, key: str, etag: str, data: bytes) -> None:
     """Keep an entry of a log on this machine, if there is a place."""
     with suppress(OSError):
         new = default_cache().begin()
@@ -298,18 +305,18 @@ def keep_entry(bucket: Bucket, key: str, etag: str, data: bytes) -> None:
             new.discard()
 
 
-def forget(bucket: Bucket, key: str) -> None:
+def forget(bucket: TableStore, key: str) -> None:
     """Remove what is kept of an object that was deleted."""
     _etags.pop(bucket.spell(key), None)
     for kind in (_WHOLE, _RANGES):
         default_cache().forget(_name_of(bucket, key, kind))
 
 
-def _forget_if_replaced(bucket: Bucket, key: str) -> None:
+def _forget_if_replaced(bucket: TableStore, key: str) -> None:
     """Remove what is kept of an object, unless it still has the same ETag."""
     url = bucket.spell(key)
     try:
-        state = bucket.head(key)
+        state = bucket.state(key)
     except FileProblem as error:
         raise problem_of(error, url) from error
     etag = None if state is None else state.etag
@@ -342,7 +349,7 @@ def _cut(start: int, stop: int, step: int = _PIECE_BYTES) -> Iterator[Range]:
         yield first, min(first + step, stop)
 
 
-def _tail_of(bucket: Bucket, key: str, size: int, fd: int, tail: Tail) -> bytes:
+def _tail_of(bucket: TableStore, key: str, size: int, fd: int, tail: Tail) -> bytes:
     """Return the end of an object, of which a file has the rest; fetch it if that is damaged."""
     data = os.pread(fd, tail.start, 0)
     made = tail.of(data)
@@ -352,7 +359,7 @@ def _tail_of(bucket: Bucket, key: str, size: int, fd: int, tail: Tail) -> bytes:
     return fetched
 
 
-def _whole(bucket: Bucket, key: str, size: int, tail: Tail | None) -> KeptObject:
+def _whole(bucket: TableStore, key: str, size: int, tail: Tail | None) -> KeptObject:
     """Return all bytes of an object as a file on this machine, fetched if need be."""
     name = _name_of(bucket, key, _WHOLE)
     kept = default_cache().get(name)
@@ -378,7 +385,9 @@ def _whole(bucket: Bucket, key: str, size: int, tail: Tail | None) -> KeptObject
         new.discard()
 
 
-def _keep_ranges(bucket: Bucket, key: str, size: int, pieces: Sequence[tuple[int, bytes]]) -> None:
+def _keep_ranges(
+    bucket: TableStore, key: str, size: int, pieces: Sequence[tuple[int, bytes]]
+) -> None:
     etag = _etags.get(bucket.spell(key))
     if etag is None:
         return
@@ -406,5 +415,5 @@ def _write(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _name_of(bucket: Bucket, key: str, kind: str) -> str:
+def _name_of(bucket: TableStore, key: str, kind: str) -> str:
     return f"{bucket.endpoint}\n{bucket.name}\n{key}\n{kind}"

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.caches import make_room, register
 from parquet_bloomwriter.errors import (
-    FileChanged,
     FileProblem,
     IndexProblem,
     InvalidArgument,
@@ -41,11 +40,10 @@ from parquet_bloomwriter.index.storage.object_file import (
     open_object_file,
     problem_of,
 )
-from parquet_bloomwriter.source.stream import BufferSource
-from parquet_bloomwriter.stores.buckets import StoreBucket, is_forbidden, open_place
+from parquet_bloomwriter.stores.base import is_forbidden
 from parquet_bloomwriter.stores.object_cache import NewKept
-from parquet_bloomwriter.stores.s3.conditions import abilities_of
-from parquet_bloomwriter.stores.s3.new_object import NewObject
+from parquet_bloomwriter.stores.once import create_entry
+from parquet_bloomwriter.stores.open import open_place
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Iterable, Iterator
@@ -53,16 +51,13 @@ if TYPE_CHECKING:
     from typing import Self
 
     from parquet_bloomwriter.index.entry import IndexFile
-    from parquet_bloomwriter.index.storage.base import Tail
+    from parquet_bloomwriter.index.storage.local import Tail
     from parquet_bloomwriter.index.storage.object_file import CachedObject, ObjectSource
-    from parquet_bloomwriter.stores.buckets import Bucket, Place, State
-    from parquet_bloomwriter.stores.s3.answers import Listed
-    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+    from parquet_bloomwriter.stores.base import Listed
 
 _THREADS = 16
 """Requests at the same time."""
 
-_PIECE_BYTES = 4 << 20
 _VERSION = re.compile(r"v__=(0|[1-9][0-9]*)/")
 _IN_VERSION = re.compile(r"/v__=(?:0|[1-9][0-9]*)/[^/]+(?:/[^/]+)?$")
 _MAX_LISTED = 100_000
@@ -83,20 +78,20 @@ register(_listed.clear)
 
 
 class ObjectStorage:
-    """See `Storage`."""
+    """See `LocalStorage`."""
 
     removed_at_once = 256
 
     def check_writable(self, folder: str, *, one_writer: bool) -> None:
-        """See `Storage`. What the store can do is tried once a day, on a scratch key."""
+        """See `LocalStorage`. What the store can do is tried once a day, on a scratch key."""
         if one_writer:
             return
-        bucket, key = _place(folder)
+        bucket, key = open_place(folder)
         with _as_problems(folder):
-            has_conditions = _has_conditions(bucket, f"{key}/_log/0")
-        if not has_conditions:
+            why_not = bucket.why_not_exclusive(f"{key}/_log")
+        if why_not:
             raise InvalidArgument(
-                "the store ignores conditions, so two processes that change the index at the same "
+                f"{why_not}, so two processes that change the index at the same "
                 "time could destroy it",
                 path=folder,
                 remedy=(
@@ -107,14 +102,14 @@ class ObjectStorage:
             )
 
     def has_log(self, folder: str) -> bool:
-        """See `Storage`."""
-        bucket, key = _place(folder)
+        """See `LocalStorage`."""
+        bucket, key = open_place(folder)
         with _as_problems(folder):
             return bucket.has_prefix(f"{key}/_log/")
 
     def names_in_home(self, home: str, *, is_above: bool = False) -> list[str]:
         """Return the names below a home; not all need have a log."""
-        bucket, key = _place(home)
+        bucket, key = open_place(home)
         with _as_problems(home):
             try:
                 return sorted(bucket.folders(f"{key}/"))
@@ -124,7 +119,7 @@ class ObjectStorage:
                 raise
 
     def log_names(self, log_folder: str, *, just_listed: bool = False) -> list[str]:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         state = getattr(_last, "state", None)
         found = state[1] if just_listed and state and state[0] == log_folder else None
         if found is None:
@@ -141,15 +136,15 @@ class ObjectStorage:
         """Do nothing: a store has no folders."""
 
     def read_entry(self, path: str, most: int) -> bytes | None:
-        """See `Storage`. An entry that was read before and listed since costs no request."""
-        bucket, key = _place(path)
+        """See `LocalStorage`. An entry that was read before and listed since costs no request."""
+        bucket, key = open_place(path)
         etag, size = _listed.get(path, ("", -1))
         found = _entries.get((path, etag)) or kept_entry(bucket, key, etag)
         if found is not None or size > most:
             return found
         with _as_problems(path):
             if size < 0:
-                state = bucket.head(key)
+                state = bucket.state(key)
                 if state is None:
                     raise FileNotFoundError(2, os.strerror(2), path)
                 size, etag = state.size, state.etag
@@ -164,14 +159,11 @@ class ObjectStorage:
         return data
 
     def create_entry(self, path: str, data: bytes, *, attempt: str, one_writer: bool) -> bool:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         self.check_writable(path.rpartition("/_log/")[0], one_writer=one_writer)
-        bucket, key = _place(path)
+        bucket, key = open_place(path)
         try:
-            unconditional = one_writer and not _has_conditions(bucket, key)
-            bucket.put(key, data, attempt=attempt, replaces=None, unconditional=unconditional)
-        except FileChanged:
-            return False
+            return create_entry(bucket, key, data, attempt=attempt, one_writer=one_writer)
         except OutcomeUnknown as error:
             raise IndexProblem(
                 f"{error.problem}; whether the entry of the log was written is not known",
@@ -180,7 +172,6 @@ class ObjectStorage:
             ) from error
         except FileProblem as error:
             raise problem_of(error, path) from error
-        return True
 
     def remove_leftovers(self, log_folder: str) -> None:
         """Do nothing: an entry is there as a whole or not at all."""
@@ -194,8 +185,8 @@ class ObjectStorage:
         whole: bool = False,
         tail: Tail | None = None,
     ) -> AbstractContextManager[CachedObject | ObjectSource]:
-        """See `Storage`."""
-        bucket, key = _place(path)
+        """See `LocalStorage`."""
+        bucket, key = open_place(path)
         if size < 0:
             size = self.size_of(path)
         if size < 0:
@@ -203,58 +194,58 @@ class ObjectStorage:
         return open_object_file(bucket, key, size, keep=keep, whole=whole, tail=tail)
 
     def new_file(self, path: str) -> ObjectNewFile:
-        """See `Storage`."""
+        """See `LocalStorage`."""
         return ObjectNewFile(path)
 
     def make_version(self, folder: str, version_folder: str) -> None:
         """Do nothing: a store has no folders."""
 
     def are_intact(self, folder: str, files: Iterable[IndexFile]) -> bool:
-        """See `Storage`. The versions of the files are listed."""
+        """See `LocalStorage`. The versions of the files are listed."""
         files = list(files)
         versions = dict.fromkeys(file.path.partition("/")[0] for file in files)
-        bucket, key = _place(folder)
+        bucket, key = open_place(folder)
         with _as_problems(folder), ThreadPoolExecutor(_THREADS) as pool:
             listed = pool.map(lambda one: list(bucket.objects(f"{key}/{one}/")), versions)
             sizes = {found.key: found.size for some in listed for found in some}
         return all(sizes.get(f"{key}/{file.path}") == file.size for file in files)
 
     def size_of(self, path: str) -> int:
-        """See `Storage`."""
-        bucket, key = _place(path)
+        """See `LocalStorage`."""
+        bucket, key = open_place(path)
         with _as_problems(path):
-            state = bucket.head(key)
+            state = bucket.state(key)
         return -1 if state is None else state.size
 
     def files_of_versions(self, folder: str, *, before: int) -> list[tuple[str, int]]:
-        """See `Storage`."""
-        bucket, _ = _place(folder)
+        """See `LocalStorage`."""
+        bucket, _ = open_place(folder)
         found = self._versions(folder)
         return sorted(
             (bucket.spell(one.key), one.size) for version, one in found if version < before
         )
 
     def discard_versions(self, folder: str, numbers: Container[int]) -> None:
-        """See `Storage`."""
-        bucket, _ = _place(folder)
+        """See `LocalStorage`."""
+        bucket, _ = open_place(folder)
         with suppress(IndexProblem, OSError):
             found = self._versions(folder)
             self.remove_files([bucket.spell(one.key) for n, one in found if n in numbers])
 
     def remove_version(self, version_folder: str) -> None:
-        """See `Storage`."""
-        bucket, key = _place(version_folder)
+        """See `LocalStorage`."""
+        bucket, key = open_place(version_folder)
         with _as_problems(version_folder):
             paths = [bucket.spell(one.key) for one in bucket.objects(f"{key}/")]
         self.remove_files(paths)
 
     def remove_files(self, paths: Iterable[str]) -> None:
-        """See `Storage`. Where a bucket keeps versions, it keeps those of these objects, too."""
+        """See `LocalStorage`. Where a bucket keeps versions, it keeps these objects, too."""
 
         def remove(path: str) -> None:
-            bucket, key = _place(path)
+            bucket, key = open_place(path)
             with _as_problems(path):
-                bucket.delete(key)
+                bucket.remove(key)
             forget(bucket, key)
 
         paths = list(paths)
@@ -272,7 +263,7 @@ class ObjectStorage:
         Raises:
             FileNotFoundError: If there are none.
         """
-        bucket, key = _place(log_folder)
+        bucket, key = open_place(log_folder)
         with _as_problems(log_folder):
             found = list(bucket.objects(f"{key}/"))
         if len(_listed) > _MAX_LISTED:
@@ -285,7 +276,7 @@ class ObjectStorage:
 
     def _versions(self, folder: str) -> list[tuple[int, Listed]]:
         """List the files of all versions, each with the number of its version."""
-        bucket, key = _place(folder)
+        bucket, key = open_place(folder)
         with _as_problems(folder):
             found = list(bucket.objects(f"{key}/v__="))
         pairs = ((_VERSION.match(one.key.removeprefix(f"{key}/")), one) for one in found)
@@ -293,7 +284,7 @@ class ObjectStorage:
 
 
 class ObjectNewFile:
-    """See `NewFile`. It is written on this machine, sent when it is finished, and kept here."""
+    """See `LocalNewFile`. It is written on this machine, sent when finished, and kept here."""
 
     def __init__(self, path: str) -> None:
         """Begin the file.
@@ -312,43 +303,16 @@ class ObjectNewFile:
         self._new.discard()
 
     def finish(self, *, is_kept: bool = True) -> int:  # noqa: ARG002
-        """See `NewFile`."""
-        bucket, key = _place(self._path)
+        """See `LocalNewFile`."""
+        bucket, key = open_place(self._path)
         size = os.fstat(self.fd).st_size
-        state: State
-        if isinstance(bucket, StoreBucket):
-            with _as_problems(self._path):
-                state = bucket.put_file(key, self.fd, size)
-        else:
-            state = self._send(bucket, key, size)
+        with _as_problems(self._path):
+            state = bucket.create_file(key, self.fd, size)
         if isinstance(self._new, NewKept):
             with suppress(OSError):
                 keep_whole(bucket, key, self._new, etag=state.etag, size=size)
         self._new.discard()
         return size
-
-    def _send(self, bucket: S3Bucket, key: str, size: int) -> State:
-        # The name is random: no condition is needed, and some stores know none.
-        new = NewObject(
-            bucket,
-            key,
-            old=BufferSource(b""),
-            copied_from=None,
-            replaces=None,
-            attributes={},
-            unconditional=True,
-        )
-        try:
-            for start in range(0, size, _PIECE_BYTES):
-                new.write(os.pread(self.fd, min(_PIECE_BYTES, size - start), start))
-            new.complete()
-            return new.publish()
-        except FileProblem as error:
-            new.give_up()
-            raise problem_of(error, self._path) from error
-        except BaseException:
-            new.give_up()
-            raise
 
 
 def _remove_empty_folders(paths: list[str]) -> None:
@@ -356,18 +320,8 @@ def _remove_empty_folders(paths: list[str]) -> None:
     folders = {path.rpartition("/")[0] for path in paths if _IN_VERSION.search(path)}
     folders |= {one.rpartition("/column=")[0] for one in folders} - {""}
     for folder in sorted(folders, reverse=True):  # from within
-        bucket, key = _place(folder)
-        if isinstance(bucket, StoreBucket):
-            bucket.remove_empty(key)
-
-
-def _place(url: str) -> Place:
-    return open_place(url)
-
-
-def _has_conditions(bucket: Bucket, key: str) -> bool:
-    """Whether of two writers the store refuses one."""
-    return isinstance(bucket, StoreBucket) or abilities_of(bucket, key).conditions
+        bucket, key = open_place(folder)
+        bucket.remove_empty(key)
 
 
 @contextmanager

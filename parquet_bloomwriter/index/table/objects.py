@@ -16,19 +16,17 @@ from typing import TYPE_CHECKING, cast
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument
 from parquet_bloomwriter.index.files import ObjectId, relative_path
 from parquet_bloomwriter.index.table.metadata import LoggedFile
-from parquet_bloomwriter.source.hdfs import HdfsSource
-from parquet_bloomwriter.stores.buckets import candidates_in, open_place, parquet_among
-from parquet_bloomwriter.stores.conditional import ConditionalSource, etag_of
+from parquet_bloomwriter.stores.listing import candidates_in, parquet_among
+from parquet_bloomwriter.stores.open import open_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.source.base import RangeReader
     from parquet_bloomwriter.source.folders import Leftovers
-    from parquet_bloomwriter.stores.buckets import Bucket, Place
-    from parquet_bloomwriter.stores.s3.answers import Listed
-    from parquet_bloomwriter.stores.s3.source import S3Source
+    from parquet_bloomwriter.stores.base import Listed, TableStore
 
 _NS_PER_MS = 1_000_000
 _THREADS = 16
@@ -47,8 +45,8 @@ def is_folder(url: str) -> bool:
     Raises:
         StoreProblem: If the store refuses or does not answer.
     """
-    bucket, key = _place(url)
-    return bucket.has_prefix(f"{key}/" if key else "")
+    store, key = open_place(url)
+    return store.has_prefix(f"{key}/" if key else "")
 
 
 def root_on_store(url: str) -> str:
@@ -60,8 +58,8 @@ def root_on_store(url: str) -> str:
     """
     if is_folder(url):
         return url
-    bucket, key = _place(url)
-    if key and bucket.head(key) is not None:
+    store, key = open_place(url)
+    if key and store.state(key) is not None:
         return url.rpartition("/")[0]
     raise InvalidArgument(
         f'there is no object, and nothing below "{url}"', remedy="Name the prefix of the table."
@@ -74,14 +72,14 @@ class ListedTable:
 
     sure: list[ObjectId]
     doubtful: list[ObjectId]
-    bucket: Bucket
+    store: TableStore
     objects: dict[str, Listed]
     """The doubtful ones, by their paths in the identities."""
 
     def parquet_among(self, doubtful: Sequence[FileId], leftovers: Leftovers) -> list[ObjectId]:
         """Return the doubtful objects that are Parquet by their last or first bytes."""
         asked = [self.objects[one.path] for one in doubtful]
-        found = {one.key for one in parquet_among(self.bucket, asked, leftovers)}
+        found = {one.key for one in parquet_among(self.store, asked, leftovers)}
         return [one for one in self.doubtful if self.objects[one.path].key in found]
 
 
@@ -95,18 +93,18 @@ def list_objects(root: str, leftovers: Leftovers) -> ListedTable:
     Raises:
         StoreProblem: If the store refuses or does not answer.
     """
-    bucket, key = _place(root)
-    sure, doubtful = candidates_in(bucket, f"{key}/" if key else "", leftovers)
+    store, key = open_place(root)
+    sure, doubtful = candidates_in(store, f"{key}/" if key else "", leftovers)
 
     def identity(one: Listed) -> ObjectId:
-        path = relative_path(root, bucket.spell(one.key))
+        path = relative_path(root, store.spell(one.key))
         return ObjectId(path, one.size, one.changed_ns // _NS_PER_MS, _bare(one.etag))
 
     ids = [identity(one) for one in doubtful]
     return ListedTable(
         sure=[identity(one) for one in sure],
         doubtful=ids,
-        bucket=bucket,
+        store=store,
         objects={one.path: listed for one, listed in zip(ids, doubtful, strict=True)},
     )
 
@@ -122,8 +120,8 @@ def object_id(url: str, path: str) -> ObjectId:
         FileNotFoundError: If there is none.
         StoreProblem: If the store refuses or does not answer.
     """
-    bucket, key = _place(url)
-    found = bucket.head(key)
+    store, key = open_place(url)
+    found = store.state(key)
     if found is None:
         raise FileNotFoundError(2, "No such object", url)
     return ObjectId(path, found.size, found.changed_ns // _NS_PER_MS, _bare(found.etag))
@@ -152,17 +150,17 @@ def are_unchanged(urls: Sequence[str], files: Sequence[FileId]) -> list[bool]:
 def _listed(urls: Sequence[str]) -> dict[str, ObjectId]:
     """Return the states of objects by their URLs, as far as a few requests for listings tell."""
     found: dict[str, ObjectId] = {}
-    for bucket, keys in _by_bucket(urls).items():
+    for store, keys in _by_bucket(urls).items():
         first, last = min(keys), max(keys)
         prefix = _common_prefix(first, last)
         most = _PAGE * (1 + len(keys) // _WORTH_A_REQUEST)
         with suppress(OSError, FileProblem):  # listing may be forbidden where reading is not
-            objects = bucket.objects(prefix, start_after=first[:-1])
+            objects = store.objects(prefix, start_after=first[:-1])
             for one in islice(objects, most):
                 if one.key > last:
                     break
                 if one.key in keys:
-                    url = bucket.spell(one.key)
+                    url = store.spell(one.key)
                     changed_ms = one.changed_ns // _NS_PER_MS
                     found[url] = ObjectId(url, one.size, changed_ms, _bare(one.etag))
     return found
@@ -173,15 +171,15 @@ def _common_prefix(one: str, other: str) -> str:
     return "".join(letter for letter, _ in same)
 
 
-def _by_bucket(urls: Sequence[str]) -> dict[Bucket, set[str]]:
-    opened: dict[str, Bucket] = {}
-    keys: dict[Bucket, set[str]] = {}
+def _by_bucket(urls: Sequence[str]) -> dict[TableStore, set[str]]:
+    opened: dict[str, TableStore] = {}
+    keys: dict[TableStore, set[str]] = {}
     for url in urls:
         scheme, _, rest = url.partition("://")
         name, _, key = rest.partition("/")
         root = f"{scheme}://{name}"
         if root not in opened:
-            opened[root] = open_place(root).bucket
+            opened[root] = open_place(root).store
         keys.setdefault(opened[root], set()).add(key)
     return keys
 
@@ -190,19 +188,9 @@ def is_state_of(source: Source, file: FileId) -> bool:
     """Return whether an open object is in the state that a file was listed in."""
     if isinstance(file, LoggedFile):
         return source.size == file.size
-    if isinstance(source, ConditionalSource):
-        etag = etag_of(source.state) or ""
-    elif isinstance(source, HdfsSource):
-        etag = source.version.etag
-    else:
-        etag = cast("S3Source", source).state.etag
-    return source.size == file.size and _bare(etag) == file.etag
+    return source.size == file.size and _bare(cast("RangeReader", source).etag) == file.etag
 
 
 def _bare(etag: str) -> str:
     """Return an ETag without its quotes; "" for a weak one."""
     return "" if etag.startswith("W/") else etag.strip('"')
-
-
-def _place(url: str) -> Place:
-    return open_place(url)

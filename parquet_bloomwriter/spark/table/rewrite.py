@@ -216,7 +216,7 @@ def opened_file(path: str) -> Iterator[Footer]:
         OSError: If reading fails.
     """
     if is_on_store(path):
-        from parquet_bloomwriter.stores.buckets import open_source
+        from parquet_bloomwriter.stores.open import open_source
 
         with open_source(path) as source:
             yield read_footer(source)

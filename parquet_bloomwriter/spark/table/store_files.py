@@ -15,7 +15,8 @@ from parquet_bloomwriter.replace.external_references import find_by_name
 from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import none_in
 from parquet_bloomwriter.spark.table.files import TableFile, check_reference
-from parquet_bloomwriter.stores.buckets import candidates_in, open_place
+from parquet_bloomwriter.stores.listing import candidates_in
+from parquet_bloomwriter.stores.open import open_place
 from parquet_bloomwriter.stores.references import (
     find_records_above,
     find_records_below,
@@ -23,7 +24,7 @@ from parquet_bloomwriter.stores.references import (
 )
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.stores.buckets import Bucket
+    from parquet_bloomwriter.stores.base import TableStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +44,12 @@ def table_objects(url: str) -> StoreTable:
         InvalidArgument: If there are none.
         StoreProblem: If the store refuses or does not answer.
     """
-    bucket, key = open_place(url)
+    store, key = open_place(url)
     prefix = f"{key}/" if key else ""
-    files = tuple(_objects(bucket, prefix))
+    files = tuple(_objects(store, prefix))
     if files:
         return StoreTable(root=url, files=files)
-    state = bucket.head(key) if key else None
+    state = store.state(key) if key else None
     if state is None:
         none_in(url)
     root, _, name = url.rpartition("/")
@@ -91,20 +92,20 @@ def check_output(output: str, table: str) -> None:
             f'the output "{output}" and the table "{table}" are not apart',
             remedy="Name a prefix elsewhere.",
         )
-    bucket, key = open_place(output)
-    if bucket.has_prefix(f"{key}/" if key else ""):
+    store, key = open_place(output)
+    if store.has_prefix(f"{key}/" if key else ""):
         raise InvalidArgument(
             f'there are objects below "{output}" already',
             remedy="Name an empty prefix; on stores, runs with an output cannot be continued.",
         )
 
 
-def _objects(bucket: Bucket, prefix: str) -> list[TableFile]:
+def _objects(store: TableStore, prefix: str) -> list[TableFile]:
     found = []
-    sure, doubtful = candidates_in(bucket, prefix, Leftovers())
+    sure, doubtful = candidates_in(store, prefix, Leftovers())
     for one in sorted(sure + doubtful):
         name = one.key.removeprefix(prefix)
         why_not = "" if one.size else "an empty file, which Spark passes over"
-        url = bucket.spell(one.key)
+        url = store.spell(one.key)
         found.append(TableFile(path=url, name=name, size=one.size, why_not=why_not))
     return found

@@ -5,7 +5,7 @@
     bucket       the requests, and their repetition
     answers      what a store answers, and the errors that its refusals become
     limits       the memory and the time that an answer may take
-    source       an object as a source of bytes: every range is of one version
+    store        a bucket as a store of tables; an object as a source of bytes of one version
     parts        how a new object is cut into parts that the store copies and parts that are sent
     new_object   sends the parts, and publishes the object under a condition
     attributes   what an object has beside its bytes

@@ -13,10 +13,12 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import StoreProblem, UnsupportedFile
 from parquet_bloomwriter.source.base import not_found
+from parquet_bloomwriter.stores.base import Listed, quoted
+from parquet_bloomwriter.stores.once import NoAnswer, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,28 +110,7 @@ def kept_version(old: ObjectState | None, new: ObjectState | None) -> str | None
     return old.version if is_kept else None
 
 
-class Listed(NamedTuple):
-    """What a listing says of an object."""
-
-    key: str
-    size: int
-    """Bytes."""
-
-    etag: str
-    """With its quotes; a weak one begins with `W/`."""
-
-    changed_ns: int
-    """Last change, nanoseconds since 1970 UTC."""
-
-
-class NoAnswer(Exception):
-    """The store did not say whether it carried out a request, or said what cannot be true.
-
-    `__cause__` says how it failed, or else the text.
-    """
-
-
-class Refusal(Exception):
+class S3Refusal(Refusal):
     """The store answered that it did not carry out a request.
 
     Attributes:
@@ -143,33 +124,17 @@ class Refusal(Exception):
         self.code = code
         self.status = status
         self.text = text
-
-    @property
-    def is_precondition(self) -> bool:
-        """Whether a condition of the request did not hold."""
-        return self.code in _PRECONDITION
-
-    @property
-    def is_conflict(self) -> bool:
-        """Whether another request for the same object was under way."""
-        return self.code in _CONFLICT
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether the store did nothing, because it has too much to do."""
-        return self.code in _BUSY
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the store did nothing, and would not if it were asked again."""
-        return not self.is_busy and (
-            self.status < _SERVER_ERRORS or self.status == HTTPStatus.NOT_IMPLEMENTED
+        self.is_precondition = code in _PRECONDITION
+        self.is_conflict = code in _CONFLICT
+        self.is_busy = code in _BUSY
+        self.is_final = not self.is_busy and (
+            status < _SERVER_ERRORS or status == HTTPStatus.NOT_IMPLEMENTED
         )
-
-    @property
-    def is_absent(self) -> bool:
-        """Whether there is no such object."""
-        return self.code in _ABSENT
+        self.is_absent = code in _ABSENT
+        self.is_forbidden = code in _FORBIDDEN or status in (
+            HTTPStatus.UNAUTHORIZED,
+            HTTPStatus.FORBIDDEN,
+        )
 
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,19})-(\d{1,19})/(\d{1,19})")
@@ -238,7 +203,7 @@ def listed(one: Mapping[str, Any]) -> Listed:
         raise NoAnswer("an entry of its listing is not complete") from error
 
 
-def error_of(refusal: Refusal, operation: str, place: ObjectPath) -> Exception:
+def error_of(refusal: S3Refusal, operation: str, place: ObjectPath) -> Exception:
     """Return the error for a request that the store refuses.
 
     Args:
@@ -273,11 +238,6 @@ def error_of(refusal: Refusal, operation: str, place: ObjectPath) -> Exception:
     return StoreProblem(problem, path=path, remedy=remedy)
 
 
-def quoted(etag: str) -> str:
-    """Return an ETag with its quotes, which some stores leave out; a weak one as it is."""
-    return etag if etag.startswith(('"', "W/")) else f'"{etag}"'
-
-
 def with_own_key(path: str) -> UnsupportedFile:
     """Return the error for an object that only its owner's key opens."""
     return UnsupportedFile(
@@ -291,12 +251,6 @@ def archived(path: str) -> UnsupportedFile:
     """Return the error for an object that must be restored before it can be read."""
     remedy = "Restore it first, or leave it out."
     return UnsupportedFile("the object is archived", path=path, remedy=remedy)
-
-
-def is_forbidden(error: BaseException) -> bool:
-    """Whether an error says that the store forbids a request."""
-    cause = error.__cause__
-    return isinstance(cause, Refusal) and (cause.code in _FORBIDDEN or cause.status in (401, 403))
 
 
 @cache

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import StoreProblem, UnsupportedFile
-from parquet_bloomwriter.stores.s3.answers import Refusal, with_own_key
+from parquet_bloomwriter.stores.s3.answers import S3Refusal, with_own_key
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _shows_tags(bucket: S3Bucket, key: str) -> bool:
             _tags(bucket, key)
         except StoreProblem as error:
             refusal = error.__cause__
-            is_forbidden = isinstance(refusal, Refusal) and refusal.status == HTTPStatus.FORBIDDEN
+            is_forbidden = isinstance(refusal, S3Refusal) and refusal.status == HTTPStatus.FORBIDDEN
             _show_tags[place] = not is_forbidden
         else:
             _show_tags[place] = True

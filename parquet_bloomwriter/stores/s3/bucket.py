@@ -24,25 +24,24 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import FileChanged, OutcomeUnknown, StoreProblem
+from parquet_bloomwriter.stores.base import StoreTraffic, quoted
+from parquet_bloomwriter.stores.once import NoAnswer, Refusal, publish_once
 from parquet_bloomwriter.stores.s3.answers import (
-    Listed,
-    NoAnswer,
     ObjectState,
-    Refusal,
+    S3Refusal,
     error_of,
     listed,
     no_answers,
-    quoted,
     size_of,
     sizes_of,
 )
-from parquet_bloomwriter.stores.s3.limits import Unbounded
 from parquet_bloomwriter.stores.s3.urls import ObjectPath
-from parquet_bloomwriter.stores.traffic import StoreTraffic
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from parquet_bloomwriter.stores.base import Listed
 
 ATTEMPT = "bloomify-attempt"
 """Key of the user metadata that holds the id of the attempt that wrote an object."""
@@ -113,7 +112,7 @@ class S3Bucket:
 
     # ------------------------------------------------------------ reading
 
-    def head(self, key: str) -> ObjectState | None:
+    def state(self, key: str) -> ObjectState | None:
         """Return the state of an object; None if there is none."""
 
         def look() -> ObjectState:
@@ -158,7 +157,7 @@ class S3Bucket:
 
         data, state = self._again("get_object", key, get)
         if if_match is not None and state.etag != if_match:
-            raise self._changed(key)
+            raise self.changed(key)
         return data, state
 
     def objects(
@@ -287,61 +286,16 @@ class S3Bucket:
             StoreProblem: If the store refuses for another reason.
             OutcomeUnknown: If it cannot be found out.
         """
-        doubt: BaseException | None = None
-        answer: Refusal | None = None
-        for _ in self._tries():
-            answer = None
-            try:
-                return send()
-            except NoAnswer as error:
-                doubt = error.__cause__ or error
-            except Refusal as error:
-                answer = error
-                if error.is_busy:
-                    continue
-                if not error.is_final:
-                    doubt, answer = error, None
-            won = self._ours(operation, key, attempt, replaces, doubt=doubt, answer=answer)
-            if won is not None:
-                return won
-            if isinstance(doubt, Unbounded):
-                break
-        if doubt is None and answer is not None:
-            raise self._refused(operation, key, answer) from answer
-        raise self._unknown(key, doubt or answer)
-
-    def _ours(  # noqa: PLR0913  what is known of the request
-        self,
-        operation: str,
-        key: str,
-        attempt: str,
-        replaces: str | None,
-        *,
-        doubt: BaseException | None,
-        answer: Refusal | None,
-    ) -> ObjectState | None:
-        """Return the object if our attempt wrote it; None if the request may be made again.
-
-        Raises:
-            FileChanged: If the object is neither ours nor the one before.
-            StoreProblem: If the store refused for another reason than a condition.
-            OutcomeUnknown: If the object cannot be looked at.
-        """
-        try:
-            found = self.look_for(key, attempt=attempt, etag=replaces)
-        except StoreProblem as error:
-            if doubt is None and answer is not None and not answer.is_precondition:
-                raise self._refused(operation, key, answer) from error
-            raise self._unknown(key, doubt or error) from error
-        if found is not None and found.attempt == attempt:
-            return found
-        if (None if found is None else found.etag) != replaces:
-            raise self._changed(key) from doubt
-        if answer is not None and not (answer.is_precondition or answer.is_conflict):
-            if doubt is not None:  # A request before this one may yet be carried out.
-                raise self._unknown(key, doubt) from answer
-            raise self._refused(operation, key, answer) from answer
-        return None
+        return publish_once(
+            send,
+            lambda: self.look_for(key, attempt=attempt, etag=replaces),
+            tries=self._tries(),
+            attempt=attempt,
+            is_before=lambda found: (None if found is None else found.etag) == replaces,
+            changed=lambda: self.changed(key),
+            refused=lambda refusal: self._refused(operation, key, refusal),
+            unknown=lambda reason: self._unknown(key, reason),
+        )
 
     def look_for(self, key: str, *, attempt: str, etag: str | None) -> ObjectState | None:
         """Return the state of an object; None if there is none.
@@ -350,7 +304,7 @@ class S3Bucket:
         answer may be cut off without a sign, and with it the id of the attempt; so the second time
         a byte of the object is read, which comes after the head.
         """
-        found = self.head(key)
+        found = self.state(key)
         if found is None or found.attempt == attempt or found.etag == etag:
             return found
         try:
@@ -368,11 +322,11 @@ class S3Bucket:
         Raises:
             FileChanged: If it is not so.
         """
-        found = self.head(key)
+        found = self.state(key)
         if (None if found is None else found.etag) != etag:
-            raise self._changed(key)
+            raise self.changed(key)
 
-    def delete(self, key: str, *, version: str | None = None) -> None:
+    def remove(self, key: str, *, version: str | None = None) -> None:
         """Delete an object, or one version of it. None need be there."""
         of: dict[str, Any] = {} if version is None else {"VersionId": version}
         self._repeat("delete_object", key, Key=key, **of)
@@ -550,7 +504,7 @@ class S3Bucket:
                 return request()
             except NoAnswer as error:
                 problem = error.__cause__ or error
-                if isinstance(problem, Unbounded):
+                if error.is_last:
                     break
             except Refusal as error:
                 problem = error
@@ -560,14 +514,14 @@ class S3Bucket:
             self._is_silent = True
             raise self._senseless(key, problem) from problem
         if problem.is_precondition and operation != "head_object":  # That one has no condition.
-            raise self._changed(key) from problem
+            raise self.changed(key) from problem
         raise self._refused(operation, key, problem) from problem
 
     def _once(self, operation: str, *, up: int = 0, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
         """Make a request once.
 
         Raises:
-            Refusal: If the store says no.
+            S3Refusal: If the store says no.
             NoAnswer: If it says nothing.
         """
         from botocore.exceptions import BotoCoreError, ClientError
@@ -581,7 +535,7 @@ class S3Bucket:
             said = error.response.get("Error", {})
             status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
             code = str(said.get("Code") or status)
-            raise Refusal(code, status, str(said.get("Message", ""))) from error
+            raise S3Refusal(code, status, str(said.get("Message", ""))) from error
         except no_answers() as error:
             raise NoAnswer from error
         except BotoCoreError as error:  # no credentials, a region that does not exist
@@ -659,9 +613,11 @@ class S3Bucket:
         )
 
     def _refused(self, operation: str, key: str, refusal: Refusal) -> Exception:
+        assert isinstance(refusal, S3Refusal)  # noqa: S101  `_once` raises no other
         return error_of(refusal, operation, ObjectPath(self.name, key))
 
-    def _changed(self, key: str) -> FileChanged:
+    def changed(self, key: str) -> FileChanged:
+        """Return the error for an object that another program wrote."""
         return FileChanged(
             "another program wrote the object meanwhile",
             path=self.spell(key),

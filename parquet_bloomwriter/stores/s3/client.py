@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.filesystems import without_secrets
-from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 from parquet_bloomwriter.stores.s3.limits import BoundedSession
 from parquet_bloomwriter.stores.s3.settings import settings_of
+from parquet_bloomwriter.stores.s3.store import S3Store
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _TIMEOUT_S = 60
 
 def open_bucket(
     name: str, *, endpoint: str | None = None, region: str | None = None, profile: str | None = None
-) -> S3Bucket:
+) -> S3Store:
     """Open a bucket, with settings that `settings` knows, or else as boto3 finds them.
 
     Args:
@@ -38,13 +38,13 @@ def open_bucket(
     given = settings_of(name)
     if given is not None:
         client = _shared(given.endpoint, given.region, None, given)
-        return S3Bucket(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
+        return S3Store(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
     endpoint = (
         endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     )
     profile = profile or os.environ.get("AWS_PROFILE")
     client = _shared(endpoint or None, region, profile or None)
-    return S3Bucket(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
+    return S3Store(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
 
 
 _opening = Lock()

@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileChanged, OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.parallel import to_the_end
-from parquet_bloomwriter.stores.s3.answers import Refusal
+from parquet_bloomwriter.stores.once import Refusal
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 from parquet_bloomwriter.stores.s3.journal import begin_upload
 from parquet_bloomwriter.stores.s3.parts import SMALLEST
@@ -113,7 +113,7 @@ def _try(bucket: S3Bucket, folder: str) -> Abilities:
     finally:
         with contextlib.suppress(BloomwriterError, OSError):
             if not versions:  # No answer came, but the object may be there.
-                left = bucket.head(scratch)
+                left = bucket.state(scratch)
                 versions += [] if left is None else [left.version]
         for version in dict.fromkeys(versions):
             with contextlib.suppress(BloomwriterError, OSError):
@@ -123,11 +123,11 @@ def _try(bucket: S3Bucket, folder: str) -> Abilities:
 def _remove(bucket: S3Bucket, scratch: str, version: str | None) -> None:
     """Delete a version; where versioning is suspended, no marker of the deletion is to be left."""
     if version is None:
-        left = bucket.head(scratch)  # Not all stores say "null" when they have written it.
+        left = bucket.state(scratch)  # Not all stores say "null" when they have written it.
         if left is None:
             return
         version = left.version
-    bucket.delete(scratch, version=version)
+    bucket.remove(scratch, version=version)
 
 
 def _is_unknown_header(error: StoreProblem) -> bool:
@@ -179,7 +179,7 @@ def _try_upload(bucket: S3Bucket, scratch: str, versions: list[str | None]) -> A
 
 
 def _can_copy(bucket: S3Bucket, scratch: str, upload: str) -> bool:
-    state = bucket.head(scratch)
+    state = bucket.state(scratch)
     if state is None:
         return False
     try:
@@ -210,7 +210,7 @@ def _remembered(bucket: S3Bucket, key: str, name: str) -> Abilities | None:
     if one is None:
         return None
     if not bucket.server:
-        bucket.head(key)  # Whatever the answer is, it says who gives it.
+        bucket.state(key)  # Whatever the answer is, it says who gives it.
     if one["server"] != bucket.server:
         return None
     return Abilities(conditions=one["conditions"], copies=one["copies"])

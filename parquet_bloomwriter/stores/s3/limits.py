@@ -38,6 +38,9 @@ _PIECE = 1 << 18
 class Unbounded(Exception):
     """An answer breaks a limit."""
 
+    is_last = True
+    """The request is not repeated."""
+
 
 class BoundedSession:
     """The HTTP session of a client of boto3's, with limits. Safe in threads."""

@@ -24,10 +24,10 @@ from parquet_bloomwriter.errors import (
     UnsupportedFile,
 )
 from parquet_bloomwriter.parallel import ByteBudget, to_the_end
+from parquet_bloomwriter.stores.base import NOT_KNOWN
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 from parquet_bloomwriter.stores.s3.journal import begin_upload
 from parquet_bloomwriter.stores.s3.parts import Cutter, NewBytes, OldBytes, Part
-from parquet_bloomwriter.stores.whole import NOT_KNOWN
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:

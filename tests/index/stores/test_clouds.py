@@ -12,8 +12,8 @@ import pytest
 from parquet_bloomwriter import caches, index
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.layout import absolute_path
-from parquet_bloomwriter.stores.buckets import open_place
-from tests.stores.whole.conftest import cloud  # noqa: F401  a fixture
+from parquet_bloomwriter.stores.open import open_place
+from tests.stores.conftest import cloud  # noqa: F401  a fixture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +88,7 @@ def test_of_two_writers_one_wins(table: str, cloud: Cloud) -> None:  # noqa: F81
     taken = [one for one in cloud.objects if one.endswith("/_log/3")]
     assert len(taken) == 1
     assert cloud.objects[taken[0]].data == entry.data
-    assert bucket.head(key) is not None
+    assert bucket.state(key) is not None
 
 
 @pytest.mark.parametrize("fault", ["lost", "cut"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -44,7 +44,7 @@ def write(store: HdfsStore, url: str, i: int, first: int) -> None:
     pq.write_table(pa.table({"id": ids}), data, use_dictionary=False, compression="none")
     path = f"{url.removeprefix(store.name)}/p={i % 2}/{i:02} +%;.parquet"
     store.remove(path)
-    store.create(path, data.getvalue())
+    store.create(path, data.getvalue(), attempt="")
 
 
 def files_for(table: str, value: int) -> list[str]:
@@ -86,11 +86,11 @@ def test_of_two_writers_one_wins(
     write(store, table, NUM_FILES, 70)
     create = HdfsStore.create
 
-    def overtaken(self: HdfsStore, path: str, data: bytes) -> object:
+    def overtaken(self: HdfsStore, path: str, data: bytes, **of: Any) -> object:  # noqa: ANN401
         if path.endswith("/_log/3"):
             monkeypatch.setattr(HdfsStore, "create", create)
-            create(self, path, store._client.read(f"{log}/1").read())  # noqa: SLF001
-        return create(self, path, data)
+            create(self, path, store._client.read(f"{log}/1").read(), attempt="")  # noqa: SLF001
+        return create(self, path, data, **of)
 
     monkeypatch.setattr(HdfsStore, "create", overtaken)
     with pytest.raises(BloomwriterError):

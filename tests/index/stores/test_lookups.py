@@ -26,8 +26,9 @@ from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.header import decode_header
 from parquet_bloomwriter.stores import object_cache
+from parquet_bloomwriter.stores.base import Listed
 from parquet_bloomwriter.stores.object_cache import default_cache
-from parquet_bloomwriter.stores.s3.answers import Listed, Refusal
+from parquet_bloomwriter.stores.s3.answers import S3Refusal
 from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 from tests.index.stores.support import data_of, ids
 from tests.stores.traffic import round_trips
@@ -504,7 +505,7 @@ def test_rights_may_be_for_the_table_alone(table: Twins, monkeypatch: pytest.Mon
     def restricted(self: S3Bucket, operation: str, **arguments: Any) -> Any:  # noqa: ANN401
         prefix = str(arguments.get("Prefix", table.prefix))
         if operation == "list_objects_v2" and not prefix.startswith(table.prefix):
-            raise Refusal("AccessDenied", 403, "Access Denied")
+            raise S3Refusal("AccessDenied", 403, "Access Denied")
         return once(self, operation, **arguments)
 
     monkeypatch.setattr(S3Bucket, "_once", restricted)

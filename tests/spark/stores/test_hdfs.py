@@ -46,12 +46,12 @@ class HdfsTable:
         pq.write_table(pa.table({"id": ids}), data, use_dictionary=False, compression="none")
         path = f"{self.root}/{FOLDER}/p={i % 2}/{i} +%#.parquet"
         self.store.remove(path)
-        self.store.create(path, data.getvalue())
+        self.store.create(path, data.getvalue(), attempt="")
 
     def files(self, folder: str) -> dict[str, bytes]:
         """Return the files below a folder by what follows it."""
         start = f"{self.root}/{folder}/"
-        keys = [one.key for one in self.store.listed(start.rstrip("/"))]
+        keys = [one.key for one in self.store.objects(start)]
         read = self.store._client.read  # noqa: SLF001
         return {key.removeprefix(start): read(f"/{key}").read() for key in keys}
 

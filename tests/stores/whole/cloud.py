@@ -216,6 +216,8 @@ def listing(cloud: Cloud, bucket: str, query: dict[str, str]) -> bytes:
     start = f"{bucket}/" + query.get("prefix", "")
     found = sorted((path, one) for path, one in cloud.objects.items() if path.startswith(start))
     cut = len(f"{bucket}/")
+    after = query.get("start-after", "")
+    found = [(path, one) for path, one in found if path[cut:] > after]
     folders: list[str] = []
     if query.get("delimiter"):
         below = {path: path[len(start) :].partition("/") for path, _ in found}

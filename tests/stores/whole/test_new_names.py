@@ -198,7 +198,7 @@ def test_what_could_not_be_written_to_its_end_is_taken_back(
         return int(write(self, data))
 
     monkeypatch.setattr(MemoryFile, "write", fill)
-    monkeypatch.setattr("parquet_bloomwriter.stores.whole.PIECE_BYTES", 1000)
+    monkeypatch.setattr("parquet_bloomwriter.stores.base.PIECE_BYTES", 1000)
     with pytest.raises(StoreProblem, match="no space left"):
         bloomify(f"{base}/a.parquet", ["id"], output=f"{base}/b.parquet")
     assert not limits
@@ -208,8 +208,8 @@ def test_what_could_not_be_written_to_its_end_is_taken_back(
 def test_large_files_wait_on_disk(
     base: str, plain: bytes, with_filters: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("parquet_bloomwriter.stores.whole._IN_MEMORY", 100)
-    monkeypatch.setattr("parquet_bloomwriter.stores.whole.PIECE_BYTES", 1000)
+    monkeypatch.setattr("parquet_bloomwriter.stores.base._IN_MEMORY", 100)
+    monkeypatch.setattr("parquet_bloomwriter.stores.base.PIECE_BYTES", 1000)
     monkeypatch.setattr("parquet_bloomwriter.rewrite.whole_files.PIECE_BYTES", 1000)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     put("/d/a.parquet", plain)
