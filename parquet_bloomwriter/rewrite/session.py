@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.filters.stored import ReadAt
     from parquet_bloomwriter.metadata import Footer
-    from parquet_bloomwriter.reports.store import StoreReport
     from parquet_bloomwriter.rewrite.layout import Layout
     from parquet_bloomwriter.rewrite.plan import Chunk, Placement, Plan
+    from parquet_bloomwriter.rewrite.report import StoreReport
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, NewFile
     from parquet_bloomwriter.source import Source
 

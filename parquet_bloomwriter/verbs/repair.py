@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.reports.rewriting import RepairReport
 from parquet_bloomwriter.rewrite.plan import Draft, make_plan
+from parquet_bloomwriter.rewrite.report import RepairReport
 from parquet_bloomwriter.rewrite.session import Destination, Input, StrPath, rewrite_session
 
 if TYPE_CHECKING:

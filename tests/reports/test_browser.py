@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from parquet_bloomwriter.reports.advice import Advice, AdviseReport, ColumnAdvice
+from parquet_bloomwriter.advising.report import Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.reports.inspection import InspectReport
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.page import page

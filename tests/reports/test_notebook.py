@@ -11,8 +11,8 @@ import pytest
 from parquet_bloomwriter import InvalidArgument, bloomify, repair, strip
 from parquet_bloomwriter.reports.inspection import InspectReport
 from parquet_bloomwriter.reports.notebook import notebook_html
-from parquet_bloomwriter.reports.rewriting import ChunkReport, RepairReport, Status
 from parquet_bloomwriter.reports.verification import CheckStatus, FilterCheck, MissingValue
+from parquet_bloomwriter.rewrite.report import ChunkReport, RepairReport, Status
 from parquet_bloomwriter.text import safe
 from parquet_bloomwriter.verbs.advise import advise
 from parquet_bloomwriter.verbs.inspect import inspect

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 from bloomify.console.table import paragraphs, remarks_text, table
 from bloomify.views.base import facts_of
 from bloomify.views.new_file import NewFileView, plan_table, with_options
-from parquet_bloomwriter.reports.rewriting import (
+from parquet_bloomwriter.reports.summary import Remark
+from parquet_bloomwriter.rewrite.report import (
     ColumnTotals,
     added_table,
-    listed_names,
     merge_totals,
 )
-from parquet_bloomwriter.reports.summary import Remark
-from parquet_bloomwriter.text import count, growth_warning, name, row_groups
+from parquet_bloomwriter.text import count, growth_warning, listed_names, name, row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import click
 
 from bloomify.console.table import paragraphs, remarks_text, table
 from bloomify.views.base import View, facts_of
-from parquet_bloomwriter.reports.advice import advice_table, notes_of
+from parquet_bloomwriter.advising.report import advice_table, notes_of
 from parquet_bloomwriter.reports.summary import Remark
 from parquet_bloomwriter.text import count, name, percent, safe, size
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bloomify.views.base import Document
-    from parquet_bloomwriter.reports.advice import AdviseReport, ColumnAdvice
+    from parquet_bloomwriter.advising.report import AdviseReport, ColumnAdvice
 
 _WIDE = 130
 """Columns of a terminal that is wide enough for reasons in the table; else they stand below it."""

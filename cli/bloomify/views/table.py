@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from bloomify.console.table import paragraphs, remarks_text, table
 from bloomify.views.base import facts_of
-from parquet_bloomwriter.reports.rewriting import added_table
 from parquet_bloomwriter.reports.summary import Remark
+from parquet_bloomwriter.rewrite.report import added_table
 from parquet_bloomwriter.text import count, growth, safe, size
 
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ from parquet_bloomwriter.reports.markup import (
 from parquet_bloomwriter.reports.page.layout import strips_of_files
 from parquet_bloomwriter.reports.page.sections import file_table, lookup_table
 from parquet_bloomwriter.reports.page.strips import Places, panel
-from parquet_bloomwriter.reports.rewriting import listed_names
-from parquet_bloomwriter.text import clipped, count, percent, size
+from parquet_bloomwriter.text import clipped, count, listed_names, percent, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.iceberg.names import parse_name
 from parquet_bloomwriter.reports.notebook import notebook_html
-from parquet_bloomwriter.reports.rewriting import added_table
 from parquet_bloomwriter.reports.summary import Remark, Summary
+from parquet_bloomwriter.rewrite.report import added_table
 from parquet_bloomwriter.text import count, listed, safe, size
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.reports.rewriting import ColumnTotals
+    from parquet_bloomwriter.rewrite.report import ColumnTotals
 
 
 class FileFate(StrEnum):

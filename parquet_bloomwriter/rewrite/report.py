@@ -23,6 +23,7 @@ from parquet_bloomwriter.text import (
     growth,
     growth_warning,
     listed,
+    listed_names,
     name,
     rate,
     row_groups,
@@ -31,9 +32,8 @@ from parquet_bloomwriter.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from parquet_bloomwriter.reports.store import StoreReport
     from parquet_bloomwriter.rewrite.plan import Piece
 
 
@@ -413,6 +413,51 @@ class RepairReport:
     _repr_html_ = notebook_html
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreReport:
+    """Requests and bytes, and the versions of the object."""
+
+    requests: Mapping[str, int]
+    """Number of requests that were made, by the operation's name in boto3; with failed requests."""
+
+    down: int
+    """Received bytes of objects."""
+
+    up: int
+    """Sent bytes of objects."""
+
+    copied: int
+    """Bytes that the store copied by itself, or would copy."""
+
+    planned: tuple[int, int, int] | None
+    """The further cost of writing, if nothing was written: requests, bytes down, bytes up; None if
+    the new version was written."""
+
+    old_version: str | None = None
+    """Id of the replaced version, which is the backup, in a bucket that keeps versions."""
+
+    new_version: str | None = None
+    """Id of the new version, in a bucket that keeps versions."""
+
+    notes: tuple[str, ...] = ()
+    """Properties that could not be kept or checked, one clause each."""
+
+    @property
+    def num_requests(self) -> int:
+        """Number of requests of all kinds."""
+        return sum(self.requests.values())
+
+    def __str__(self) -> str:
+        """Return one line."""
+        done = f"{count(self.num_requests, 'request')}, {size(self.down)} down, {size(self.up)} up"
+        if self.planned is not None:
+            requests, down, up = self.planned
+            done += f"; writing: {count(requests, 'request')}, {size(down)} down, {size(up)} up"
+        copied = f"; {size(self.copied)} copied by the store" if self.copied else ""
+        kept = f"; the old version is kept as {self.old_version}" if self.old_version else ""
+        return done + copied + kept
+
+
 def _summary_of(
     report: AddReport | StripReport | RepairReport, table: Table[ColumnTotals] | None = None
 ) -> Summary:
@@ -427,10 +472,6 @@ def _summary_of(
 def _where(report: AddReport | StripReport | RepairReport) -> str:
     paths = [safe(path) for path in (report.path, report.output) if path is not None]
     return f"{' -> '.join(dict.fromkeys(paths)) or 'buffer'}: "
-
-
-_NAMES_LISTED = 12
-"""Columns named in one remark; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -636,11 +677,3 @@ def _remark_on(chunk: ChunkReport) -> tuple[str, str] | None:
     if chunk.status is Status.BUILT:
         return ("replaced", chunk.reason) if chunk.reason else None
     return chunk.status.value, _SENTENCES.get(chunk.status, chunk.reason)
-
-
-def listed_names(names: Iterable[str]) -> str:
-    """List names of columns, as in "id, email and 3 more"."""
-    known = list(names)
-    more = len(known) - _NAMES_LISTED
-    listed = ", ".join(known[:_NAMES_LISTED])
-    return f"{listed} and {more:,} more" if more > 0 else listed
