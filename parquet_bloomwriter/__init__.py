@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.lazy_names import importer
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.advising.report import AdviseReport
     from parquet_bloomwriter.caches import clear_cache
     from parquet_bloomwriter.errors import (
         BloomwriterError,
@@ -45,10 +46,9 @@ if TYPE_CHECKING:
     )
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
-    from parquet_bloomwriter.reports.advice import AdviseReport
-    from parquet_bloomwriter.reports.engines import EngineCheck, EngineReport, LostRows, Use
     from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts, InspectReport
-    from parquet_bloomwriter.reports.rewriting import (
+    from parquet_bloomwriter.reports.verification import VerifyReport
+    from parquet_bloomwriter.rewrite.report import (
         AddReport,
         ChunkReport,
         ColumnReport,
@@ -56,16 +56,16 @@ if TYPE_CHECKING:
         Status,
         StripReport,
     )
-    from parquet_bloomwriter.reports.table import TableReport
-    from parquet_bloomwriter.reports.verification import VerifyReport
     from parquet_bloomwriter.sbbf import Sbbf
     from parquet_bloomwriter.table_files.find import find_files
     from parquet_bloomwriter.tables.add import bloomify_table
+    from parquet_bloomwriter.tables.report import TableReport
     from parquet_bloomwriter.tables.strip import strip_table
     from parquet_bloomwriter.verbs.add import bloomify
     from parquet_bloomwriter.verbs.advise import advise, merge_advice
     from parquet_bloomwriter.verbs.bloom_file import BloomFile
     from parquet_bloomwriter.verbs.check_engine import check_engine
+    from parquet_bloomwriter.verbs.engines.report import EngineCheck, EngineReport, LostRows, Use
     from parquet_bloomwriter.verbs.for_each_file import FileOutcome, for_each_file
     from parquet_bloomwriter.verbs.inspect import inspect
     from parquet_bloomwriter.verbs.probe import probe
@@ -145,9 +145,9 @@ _HOMES = {
     **dict.fromkeys(__all__, "errors"),
     "bloomify": "verbs.add",
     **dict.fromkeys(("advise", "merge_advice"), "verbs.advise"),
-    "AdviseReport": "reports.advice",
+    "AdviseReport": "advising.report",
     "check_engine": "verbs.check_engine",
-    **dict.fromkeys(("EngineCheck", "EngineReport", "LostRows", "Use"), "reports.engines"),
+    **dict.fromkeys(("EngineCheck", "EngineReport", "LostRows", "Use"), "verbs.engines.report"),
     "BloomFile": "verbs.bloom_file",
     "inspect": "verbs.inspect",
     **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "reports.inspection"),
@@ -162,7 +162,7 @@ _HOMES = {
     "scan_polars": "verbs.scan_polars",
     **dict.fromkeys(
         ("AddReport", "ChunkReport", "ColumnReport", "RepairReport", "Status", "StripReport"),
-        "reports.rewriting",
+        "rewrite.report",
     ),
     "Sbbf": "sbbf",
     "strip": "verbs.strip",
@@ -170,7 +170,7 @@ _HOMES = {
     "bloomify_table": "tables.add",
     "strip_table": "tables.strip",
     "find_files": "table_files.find",
-    "TableReport": "reports.table",
+    "TableReport": "tables.report",
     "VerifyReport": "reports.verification",
 }
 

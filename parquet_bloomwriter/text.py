@@ -39,6 +39,9 @@ _MOST_LINES = 40
 _MOST_NAMES = 10
 """Names that are listed in a sentence."""
 
+_COLUMNS_LISTED = 12
+"""Columns named in one remark; the others are counted."""
+
 _NEAR_NAMES = 3
 """Names that are proposed for one that is wrong."""
 
@@ -199,6 +202,14 @@ def listed(head: str, lines: Iterable[str]) -> str:
     more = len(every) - _MOST_LINES
     shown = [*every[:_MOST_LINES], f"  ... and {more:,} more"] if more > 0 else every
     return "\n".join([head, *shown])
+
+
+def listed_names(names: Iterable[str]) -> str:
+    """List names of columns, as in "id, email and 3 more"."""
+    known = list(names)
+    more = len(known) - _COLUMNS_LISTED
+    listed = ", ".join(known[:_COLUMNS_LISTED])
+    return f"{listed} and {more:,} more" if more > 0 else listed
 
 
 def count(number: int, noun: str) -> str:

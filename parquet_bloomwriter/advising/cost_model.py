@@ -27,7 +27,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.reports.advice import Advice
+from parquet_bloomwriter.advising.report import Advice
 from parquet_bloomwriter.sbbf import encode_header, expected_fpp, num_blocks_for
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.text import percent

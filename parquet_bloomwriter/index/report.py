@@ -9,16 +9,27 @@ Source: Hyperspace, FilterReasonCode.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from parquet_bloomwriter.reports.summary import (
+    Column,
+    Name,
+    Remark,
+    Summary,
+    Table,
+    passed_over_remarks,
+)
 from parquet_bloomwriter.source.folders import passed_over_text
-from parquet_bloomwriter.text import count, listed, name, rate, safe, size
+from parquet_bloomwriter.text import clipped, count, listed, name, rate, safe, size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from parquet_bloomwriter.index.engine import Unindexed
     from parquet_bloomwriter.index.entry import State
-    from parquet_bloomwriter.reports.summary import Report, Summary
+    from parquet_bloomwriter.reports.summary import Report
     from parquet_bloomwriter.source.folders import PassedOver
 
 
@@ -181,9 +192,20 @@ class IndexReport:
 
     def summary(self) -> Summary:
         """Return the report in short: a headline, a table and remarks, as plain values."""
-        from parquet_bloomwriter.index.summary import summary_of_action
-
-        return summary_of_action(self)
+        return Summary(
+            paths=(self.root,),
+            headline=f"index {self.name}: {self.outcome}",
+            table=column_table(self.columns),
+            remarks=(
+                *(Remark(label="left out", sentence=str(one)) for one in self.left_out),
+                *(
+                    Remark(label="no filter", sentence=f"{one.path}: {one.reason}")
+                    for one in self.unindexed
+                ),
+                *(Remark(label="note", sentence=note) for note in self.notes),
+                *passed_over_remarks(self.passed_over),
+            ),
+        )
 
     _repr_html_ = _drawn
 
@@ -270,9 +292,11 @@ class IndexInfo:
 
     def summary(self) -> Summary:
         """Return the report in short: a headline, a table and remarks, as plain values."""
-        from parquet_bloomwriter.index.summary import summary_of_index
-
-        return summary_of_index(self)
+        return Summary(
+            paths=(self.root or self.folder,),
+            headline=f"index {self.name}: {self.status}",
+            table=column_table(self.columns),
+        )
 
     _repr_html_ = _drawn
 
@@ -355,9 +379,24 @@ class LookupReport:
 
     def summary(self) -> Summary:
         """Return the report in short: a headline, a table and remarks, as plain values."""
-        from parquet_bloomwriter.index.summary import summary_of_lookup
-
-        return summary_of_lookup(self)
+        skipped = size(self.num_bytes - self.kept_bytes)
+        files = f"{self.num_kept:,} of {count(self.num_files, 'file')} might match"
+        unknown = Remark(label="note", sentence=self.unknown_note)
+        return Summary(
+            paths=(self.root,),
+            headline=f"{clipped(self.predicate)}: {files}; {skipped} need not be read",
+            table=Table(
+                caption="Files that might match",
+                columns=(Column("file", Name, is_text=True),),
+                rows=self.paths,
+                noun="file",
+            ),
+            remarks=(
+                *(Remark(label=f"index {use.name}", sentence=use.outcome) for use in self.indexes),
+                *([unknown] if unknown.sentence else []),
+                *passed_over_remarks(self.passed_over),
+            ),
+        )
 
     _repr_html_ = _drawn
 
@@ -433,3 +472,109 @@ class Reason:
 
     text: str
     """A sentence without its full stop: the fact, and the remedy."""
+
+
+_COLUMNS: tuple[Column[IndexColumn], ...] = (
+    Column("column", lambda one: Name(one.name), is_text=True),
+    Column("FPP asked", lambda one: one.fpp, rate),
+    Column("bytes", lambda one: one.part_bytes),
+    Column("parts", lambda one: one.num_parts, is_extra=True),
+    Column("slice bytes", lambda one: one.slice_bytes, is_extra=True),
+    Column("joins: NDV", lambda one: one.global_ndv),
+    Column("joins: bytes", lambda one: one.global_bytes),
+    Column("joins: FPP", lambda one: one.global_fpp, rate),
+)
+_COLUMN_HINTS = {
+    "FPP asked": "Of the filter of each file",
+    "bytes": "Of the filters of data files",
+    "parts": "Files of the index that hold the filters of data files",
+    "joins: NDV": "Distinct values of the whole table, estimated",
+    "joins: bytes": "Of the filter of the whole table",
+    "joins: FPP": "Exact rate of the filter of the whole table",
+}
+
+
+PIECES = ("parts", "slice bytes")
+"""Columns of the table that say what an index consists of."""
+
+OF_ALL_VALUES = ("joins: NDV", "joins: bytes", "joins: FPP")
+"""Columns of the table about the filter of all values, which not every index has."""
+
+
+def column_table(columns: Sequence[IndexColumn]) -> Table[IndexColumn]:
+    """Return the table of an index's columns."""
+    return Table(
+        caption="Columns of the index",
+        columns=_COLUMNS,
+        rows=columns,
+        noun="column",
+        hints=_COLUMN_HINTS,
+    )
+
+
+def moment(milliseconds: int) -> str:
+    """Write a time, given in milliseconds since 1970 UTC."""
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+_INFOS: tuple[Column[IndexInfo], ...] = (
+    Column("index", lambda one: one.name, is_text=True),
+    Column(
+        "state",
+        lambda one: one.state,
+        is_text=True,
+        colors={"ACTIVE": "green", "DELETED": "yellow", "-": "red"},
+    ),
+    Column(
+        "columns", lambda one: ", ".join(name(c.name) for c in one.columns) or None, is_text=True
+    ),
+    Column("files", lambda one: one.num_files),
+    Column("of data", lambda one: one.source_bytes, size),
+    Column("bytes", lambda one: one.index_bytes),
+    Column("since", lambda one: one.created_ms or None, moment, is_text=True, is_extra=True),
+)
+
+
+def info_table(infos: Sequence[IndexInfo]) -> Table[IndexInfo]:
+    """Return the table of indexes, with a row for each."""
+    return Table(caption="Indexes", columns=_INFOS, rows=infos, noun="index")
+
+
+class IndexAnswer(NamedTuple):
+    """The answer of one index to a condition."""
+
+    condition: str
+    """The condition, as SQL."""
+
+    use: IndexUse | None
+    """None if no index that can be used has a column of the condition."""
+
+
+def _excluded(one: IndexAnswer) -> int | None:
+    return one.use.num_excluded if one.use and one.use.num_known else None
+
+
+def _why_not(one: IndexAnswer) -> str:
+    if one.use is None:
+        return f"{Code.MISSING_INDEXED_COL}: no index that can be used is about it"
+    return "" if one.use.reason is None else f"{one.use.reason.code}: {one.use.reason.text}"
+
+
+_USES: tuple[Column[IndexAnswer], ...] = (
+    Column("condition", lambda one: one.condition, is_text=True),
+    Column("index", lambda one: one.use and one.use.name, is_text=True),
+    Column(
+        "columns",
+        lambda one: ", ".join(map(name, one.use.columns if one.use else ())) or None,
+        is_text=True,
+        is_extra=True,
+    ),
+    Column("files known", lambda one: one.use and one.use.num_known),
+    Column("excluded", _excluded),
+    Column("why not", _why_not, is_text=True, is_long=True),
+)
+
+
+def use_table(answers: Sequence[IndexAnswer]) -> Table[IndexAnswer]:
+    """Return the table of what indexes excluded, with a row for each answer."""
+    return Table(caption="Use of indexes", columns=_USES, rows=answers, noun="answer")

@@ -6,7 +6,7 @@ made only when they are asked for.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,17 +17,26 @@ from parquet_bloomwriter.predicate import to_text
 from parquet_bloomwriter.predicate.bound import InSet
 from parquet_bloomwriter.probing.evaluation import Code, Findings
 from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
+from parquet_bloomwriter.reports.summary import (
+    MOST_ROWS,
+    Column,
+    Marks,
+    Name,
+    Remark,
+    Summary,
+    Table,
+    passed_over_remarks,
+)
 from parquet_bloomwriter.source.folders import passed_over_text
-from parquet_bloomwriter.text import count, listed, row_groups, safe
+from parquet_bloomwriter.text import clipped, count, listed, row_groups, safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from parquet_bloomwriter.errors import BloomwriterError
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.evaluation import Finding
     from parquet_bloomwriter.probing.footer_cache import CachedFooter
-    from parquet_bloomwriter.reports.summary import Summary
     from parquet_bloomwriter.source.folders import PassedOver
 
 
@@ -273,9 +282,22 @@ class ProbeReport:
 
     def summary(self) -> Summary:
         """Return the report in short: a headline, a table and remarks, as plain values."""
-        from parquet_bloomwriter.probing.summary import summary_of
-
-        return summary_of(self)
+        files = sorted(self.files, key=lambda one: one.verdict is Verdict.CANNOT_MATCH)
+        is_single = len(files) == 1
+        return Summary(
+            paths=(files[0].path,) if is_single else (count(len(files), "file"),),
+            headline=_headline(self),
+            table=(
+                row_group_table(files[0].row_groups, by_verdict=True)
+                if is_single
+                else file_table(files).only(*_FILE_TITLES)
+            ),
+            remarks=(
+                *_unread(self),
+                *passed_over_remarks(self.passed_over),
+                *_unknown(files[:MOST_ROWS], is_single=is_single),
+            ),
+        )
 
     def _repr_html_(self) -> str:
         """Return the report as HTML, for notebooks."""
@@ -298,3 +320,138 @@ def _check(finding: Finding, row: int) -> Check:
         evidence=_EVIDENCE[code],
         reason=finding.reason(row),
     )
+
+
+def _headline(report: ProbeReport) -> str:
+    survive = f"{report.num_surviving:,} of {count(report.num_row_groups, 'row group')} might match"
+    if len(report.files) > 1:
+        survive += f", in {len(report.might_match):,} of {len(report.files):,} files"
+    skipped = f"{size(report.num_skipped_bytes)} need not be read"
+    effort = f"{count(report.requests, 'request')} for {size(report.bytes_read)}"
+    return f"{clipped(report.predicate)}: {survive}; {skipped} ({effort})"
+
+
+def _shown_evidence(one: RowGroupVerdict) -> Evidence | None:
+    """Return the evidence; None if a row group might match only because nothing excludes it."""
+    is_shown = one.evidence in {Evidence.BLOOM, Evidence.DICTIONARY}
+    return None if one.verdict is Verdict.MIGHT_MATCH and not is_shown else one.evidence
+
+
+def _evidence_of(file: FileProbe) -> str:
+    decided = {one.evidence for one in file.row_groups if one.verdict is file.verdict}
+    words = [one.value for one in Evidence if one in decided]
+    return "path" if file.is_excluded else ", ".join(words) or Evidence.NONE.value
+
+
+_ROW_GROUPS: tuple[Column[RowGroupVerdict], ...] = (
+    Column("row group", lambda one: one.row_group),
+    Column(
+        "verdict",
+        lambda one: one.verdict,
+        is_text=True,
+        colors={"MIGHT_MATCH": "yellow", "CANNOT_MATCH": "green"},
+    ),
+    Column("evidence", _shown_evidence, is_text=True),
+    Column("rows", lambda one: one.num_rows),
+    Column("bytes", lambda one: one.num_bytes),
+    Column(
+        "conditions",
+        lambda one: clipped("; ".join(map(_checked, one.checks))),
+        is_text=True,
+        is_long=True,
+    ),
+)
+_ROW_GROUP_HINTS = {
+    "evidence": "What decided",
+    "bytes": "Compressed",
+    "conditions": "What is known of each",
+}
+
+
+_FILES: tuple[Column[FileProbe], ...] = (
+    Column("file", lambda one: "buffer" if one.path is None else Name(one.path), is_text=True),
+    Column("verdict", lambda one: one.verdict, is_text=True),
+    Column("evidence", _evidence_of, is_text=True),
+    Column(
+        "row groups",
+        lambda one: "unread" if one.error else Marks(one.surviving, one.num_row_groups),
+        is_text=True,
+        is_bar=True,
+    ),
+    Column(
+        "might match",
+        lambda one: None if one.error else f"{len(one.surviving):,} of {one.num_row_groups:,}",
+    ),
+    Column("skipped by", lambda one: _skipped_by(one) or None, is_text=True),
+    Column("rows", lambda one: one.num_rows),
+    Column("bytes skipped", lambda one: one.num_skipped_bytes),
+)
+_FILE_HINTS = {
+    "evidence": "What decided, of any row group",
+    "might match": "Row groups, of all",
+    "rows": "Of all row groups",
+    "bytes skipped": "Compressed bytes of row groups that need not be read",
+}
+
+_FILE_TITLES = ("file", "verdict", "evidence", "might match", "rows", "bytes skipped")
+
+
+def row_group_table(
+    row_groups: Sequence[RowGroupVerdict], *, by_verdict: bool = False
+) -> Table[RowGroupVerdict]:
+    """Return the table of verdicts, with a row for each row group.
+
+    Args:
+        row_groups: The verdicts.
+        by_verdict: Whether row groups that might match come first.
+    """
+    if by_verdict:
+        row_groups = sorted(row_groups, key=lambda one: one.verdict is Verdict.CANNOT_MATCH)
+    return Table(
+        caption="Verdicts by row group",
+        columns=_ROW_GROUPS,
+        rows=row_groups,
+        noun="row group",
+        hints=_ROW_GROUP_HINTS,
+    )
+
+
+def file_table(files: Sequence[FileProbe]) -> Table[FileProbe]:
+    """Return the table of verdicts, with a row for each file."""
+    return Table(
+        caption="Verdicts by file", columns=_FILES, rows=files, noun="file", hints=_FILE_HINTS
+    )
+
+
+def _skipped_by(file: FileProbe) -> str:
+    """Return what row groups are skipped by, as in "bloom 3, statistics 1"."""
+    surviving = set(file.surviving)
+    skipped = (one for one in file.row_groups if one.row_group not in surviving)
+    found = Counter(str(one.evidence) for one in skipped)
+    return ", ".join(f"{evidence} {number:,}" for evidence, number in found.most_common())
+
+
+def _checked(check: Check) -> str:
+    word = "might" if check.verdict is Verdict.MIGHT_MATCH else "cannot"
+    known = "nothing is known" if check.evidence is Evidence.NONE else check.evidence.value
+    return f"{check.text}: {word}, {known}"
+
+
+def _unread(report: ProbeReport) -> Iterable[Remark]:
+    for file in report.failed:
+        where, problem = file.path or "a buffer", str(file.error)
+        sentence = problem if where in problem else f"{where}: {problem}"
+        yield Remark(label="unread", sentence=sentence)
+
+
+def _unknown(files: Iterable[FileProbe], *, is_single: bool) -> Iterable[Remark]:
+    """Yield why nothing is known, or a filter was not trusted, in the files that are shown."""
+    places: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for file in files:
+        for one in file.row_groups:
+            for check in one.checks:
+                if check.reason:
+                    places[check.text, check.reason].append(one.row_group)
+    for (text, reason), ordinals in places.items():
+        where = row_groups(ordinals) if is_single else count(len(ordinals), "row group")
+        yield Remark(label="reason", sentence=f"{text}, {where}: {reason}")

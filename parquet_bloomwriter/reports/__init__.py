@@ -1,1 +1,1 @@
-"""The reports of the verbs, as values with a summary each; drawn in notebooks and as a page."""
+"""What is shown of reports: the model of tables and remarks, drawn in notebooks and as a page."""

@@ -1,24 +1,47 @@
-"""The report of `inspect`: the filters of files, their faults and their oddities."""
+"""The report of `inspect`: the filters of files, their faults and their oddities.
+
+Figures of columns, summed over all row groups of all files, in the order of the files.
+
+If a value is absent from row group i, a lookup still reads the row group with a probability p(i).
+This is the exact rate of the row group's filter, or 1 if there is no filter that can be trusted. Of
+N row groups, of b(i) bytes each, with F bytes of filters that can be trusted, the lookup reads
+
+                                 row groups                bytes
+    without filters              N                         sum b(i)
+    with, the value is absent    sum p(i)                  F + sum p(i) b(i)
+    with, one row group has it   1 + (1 - 1/N) sum p(i)    F + sum b(i)/N + (1 - 1/N) sum p(i) b(i)
+
+on average, if each row group is equally likely to hold the value. Footers are read in any case, so
+they are not counted. Statistics and dictionaries, which may exclude row groups, are not counted
+either.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from parquet_bloomwriter.reports.figures import BITS_PER_BYTE, figures_of, share_of_bytes
-from parquet_bloomwriter.reports.markup import identifier
 from parquet_bloomwriter.reports.notebook import notebook_html
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
-from parquet_bloomwriter.text import count, listed, name, percent, rate, row_groups, safe, size
+from parquet_bloomwriter.reports.summary import (
+    BITS_PER_BYTE,
+    Column,
+    Name,
+    Summary,
+    Table,
+    grouped_remarks,
+    mean,
+    quantity,
+    tenths,
+)
+from parquet_bloomwriter.text import count, listed, name, percent, rate, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from parquet_bloomwriter.reports.figures import ColumnFigures
-    from parquet_bloomwriter.reports.markup import Content
+    from parquet_bloomwriter.reports.summary import Remark
 
 
 class FilterPlace(StrEnum):
@@ -225,51 +248,304 @@ class InspectReport:
     _repr_html_ = notebook_html
 
 
-COLUMN_HEADINGS = (
-    Heading(title="column", is_text=True),
-    Heading(title="type", is_text=True, hint="Logical type, or the physical one"),
-    Heading(title="row groups", hint="With a filter, of all"),
-    Heading(title="NDV", hint="Distinct values per row group, estimated from the bits, summed"),
-    Heading(title="bytes", hint="Headers and bitsets"),
-    Heading(title="bits/value", hint="Bits of bitset per distinct value"),
-    Heading(title="fill", hint="Mean share of bits that are set"),
-    Heading(title="mean FPP", hint="Mean exact false positive probability"),
-    Heading(title="worst FPP", hint="Highest exact false positive probability of any filter"),
-    Heading(title="problems", hint="Filters that must not be trusted"),
-)
+_FEW_DISTINCT = 100
+"""Distinct values of a row group that are few."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedFilter:
+    """A filter, and the position of its row group among the row groups of all files."""
+
+    position: int
+    """Position among the row groups of all files, one file after the other, counted from 0."""
+
+    file: int
+    """Ordinal of the file, counted from 0."""
+
+    facts: FilterFacts
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether a lookup may trust the filter."""
+        return self.facts.problem is None and self.facts.fpp is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupCost:
+    """The mean cost of one lookup by equality."""
+
+    row_groups: float
+    """Number of row groups that are read."""
+
+    num_bytes: float
+    """Compressed size of these row groups, and length of the filters that are read, bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnFigures:
+    """The figures of one column in all files."""
+
+    name: str
+    """Dotted path of the column."""
+
+    types: tuple[str, ...]
+    """Types of the column; several types if files disagree."""
+
+    num_row_groups: int
+    """Number of row groups of all files, with filters or without."""
+
+    row_group_bytes: tuple[int, ...] = field(repr=False)
+    """Compressed size of each row group, all columns, bytes; by position."""
+
+    filters: tuple[PlacedFilter, ...]
+    """The filters, by position."""
+
+    @property
+    def num_filter_bytes(self) -> int:
+        """Length of all filters, headers and bitsets, bytes."""
+        return sum(one.facts.length or 0 for one in self.filters)
+
+    @property
+    def ndv(self) -> float | None:
+        """Number of distinct values per row group, summed; None if no number is known."""
+        return _total(one.facts.ndv for one in self.filters)
+
+    @property
+    def has_few_values(self) -> bool:
+        """Whether a value is surely in many row groups, as each has few, and repeats them."""
+        distinct = mean(one.facts.ndv for one in self.filters)
+        values = mean(one.facts.num_values for one in self.filters) or 0.0
+        return distinct is not None and distinct < min(_FEW_DISTINCT, values / 2)
+
+    @property
+    def bits_per_value(self) -> float | None:
+        """Bits of bitset per distinct value; None if no number is known."""
+        sized = [one.facts for one in self.filters if one.facts.bits_per_value is not None]
+        values = sum(facts.ndv or 0.0 for facts in sized)
+        bits = BITS_PER_BYTE * sum(facts.num_bytes or 0 for facts in sized)
+        return bits / values if values else None
+
+    @property
+    def mean_fill(self) -> float | None:
+        """Mean share of bits that are set, in [0, 1]."""
+        return mean(one.facts.fill for one in self.filters)
+
+    @property
+    def mean_fpp(self) -> float | None:
+        """Mean exact rate of the filters that can be trusted."""
+        return mean(one.facts.fpp for one in self.filters if one.is_trusted)
+
+    @property
+    def worst_fpp(self) -> float | None:
+        """Highest exact rate of the filters that can be trusted."""
+        rates = [one.facts.fpp for one in self.filters if one.is_trusted]
+        return max((rate for rate in rates if rate is not None), default=None)
+
+    @property
+    def num_problems(self) -> int:
+        """Filters that must not be trusted."""
+        return sum(one.facts.problem is not None for one in self.filters)
+
+    @property
+    def without_filters(self) -> LookupCost:
+        """The cost without filters."""
+        return LookupCost(row_groups=self.num_row_groups, num_bytes=sum(self.row_group_bytes))
+
+    @property
+    def absent(self) -> LookupCost:
+        """The cost if no row group holds the value."""
+        trusted = [one for one in self.filters if one.is_trusted]
+        spared = [(1 - (one.facts.fpp or 0.0), one) for one in trusted]
+        num_bytes = sum(share * self.row_group_bytes[one.position] for share, one in spared)
+        filters = sum(one.facts.length or 0 for one in trusted)
+        return LookupCost(
+            row_groups=self.num_row_groups - sum(share for share, _ in spared),
+            num_bytes=sum(self.row_group_bytes) - num_bytes + filters,
+        )
+
+    @property
+    def present(self) -> LookupCost:
+        """The cost if one row group holds the value."""
+        if not self.num_row_groups:
+            return self.without_filters
+        every, absent, number = self.without_filters, self.absent, self.num_row_groups
+        filters = sum(one.facts.length or 0 for one in self.filters if one.is_trusted)
+        by_mistake = (absent.num_bytes - filters) * (1 - 1 / number)
+        return LookupCost(
+            row_groups=1 + absent.row_groups * (1 - 1 / number),
+            num_bytes=filters + every.num_bytes / number + by_mistake,
+        )
+
+    @property
+    def read_share(self) -> float:
+        """Share of row groups that a lookup of an absent value reads, in [0, 1]."""
+        return self.absent.row_groups / self.num_row_groups if self.num_row_groups else 0.0
+
+
+def figures_of(files: Sequence[FileFilters]) -> tuple[ColumnFigures, ...]:
+    """Sum up columns by name; columns of the same name in one file are distinguished by order."""
+    found: dict[tuple[str, int], list[PlacedFilter]] = {}
+    types: dict[tuple[str, int], dict[str, None]] = {}
+    sizes = tuple(span.num_bytes for file in files for span in file.row_groups)
+    start = 0
+    for ordinal, file in enumerate(files):
+        seen: Counter[str] = Counter()
+        for column in file.columns:
+            key = (column.name, seen[column.name])
+            seen[column.name] += 1
+            found.setdefault(key, []).extend(_placed(column, file=ordinal, start=start))
+            types.setdefault(key, {})[column.type] = None
+        start += file.num_row_groups
+    return tuple(
+        ColumnFigures(
+            name=key[0],
+            types=tuple(types[key]),
+            num_row_groups=start,
+            row_group_bytes=sizes,
+            filters=tuple(sorted(filters, key=lambda one: one.position)),
+        )
+        for key, filters in found.items()
+    )
+
+
+def share_of_bytes(files: Iterable[FileFilters]) -> float:
+    """Return the share of all bytes that are filters, in [0, 1]."""
+    known = tuple(files)
+    size = sum(file.size for file in known)
+    return sum(file.num_filter_bytes for file in known) / size if size else 0.0
+
+
+def _total(numbers: Iterable[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return math.fsum(known) if known else None
+
+
+def _placed(column: ColumnFilters, *, file: int, start: int) -> list[PlacedFilter]:
+    return [
+        PlacedFilter(position=start + facts.row_group, file=file, facts=facts)
+        for facts in column.filters
+    ]
 
 
 def _summary_of(files: Sequence[FileFilters]) -> Summary:
-    columns = figures_of(files)
     return Summary(
         paths=(files[0].path,) if len(files) == 1 else (count(len(files), "file"),),
         headline=_headline(files),
-        table=column_table(columns),
+        table=column_table(files).without("of file", "place"),
         remarks=tuple(remarks_on(files)),
     )
 
 
-def column_table(columns: Sequence[ColumnFigures]) -> Table:
+_COLUMN_HINTS = {
+    "type": "Logical type, or the physical one",
+    "row groups": "With a filter, of all",
+    "NDV": "Distinct values per row group, estimated from the bits, summed",
+    "bytes": "Headers and bitsets",
+    "bits/value": "Bits of bitset per distinct value",
+    "fill": "Mean share of bits that are set",
+    "mean FPP": "Mean exact false positive probability",
+    "worst FPP": "Highest exact false positive probability of any filter",
+    "problems": "Filters that must not be trusted",
+}
+
+
+def column_table(files: Sequence[FileFilters]) -> Table[ColumnFigures]:
     """Return the table of filters, with a row for each column."""
+    total = sum(file.size for file in files)
+    columns: tuple[Column[ColumnFigures], ...] = (
+        Column("column", lambda one: Name(one.name), is_text=True),
+        Column("type", lambda one: ", ".join(one.types), is_text=True),
+        Column("row groups", lambda one: f"{len(one.filters):,} of {one.num_row_groups:,}"),
+        Column("NDV", lambda one: one.ndv, quantity),
+        Column("bytes", lambda one: one.num_filter_bytes if one.filters else None),
+        Column(
+            "of file",
+            lambda one: one.num_filter_bytes / total if one.filters else None,
+            percent,
+            is_extra=True,
+        ),
+        Column("bits/value", lambda one: one.bits_per_value, tenths, is_extra=True),
+        Column("fill", lambda one: one.mean_fill, percent, is_bar=True),
+        Column("mean FPP", lambda one: one.mean_fpp, rate),
+        Column("worst FPP", lambda one: one.worst_fpp, rate),
+        Column("problems", lambda one: one.num_problems or None),
+        Column(
+            "place",
+            lambda one: ", ".join(dict.fromkeys(f.facts.place for f in one.filters)) or None,
+            is_text=True,
+        ),
+    )
     return Table(
         caption="Filters by column",
-        headings=COLUMN_HEADINGS,
-        rows=map(_row, columns),
-        num_rows=len(columns),
+        columns=columns,
+        rows=figures_of(files),
         noun="column",
+        hints=_COLUMN_HINTS,
+    )
+
+
+class NumberedFilter(NamedTuple):
+    """A filter, and the number of its file, counted from 1."""
+
+    file: int
+    facts: FilterFacts
+
+
+_FILTER_COLUMNS: tuple[Column[NumberedFilter], ...] = (
+    Column("column", lambda one: Name(one.facts.column), is_text=True),
+    Column("file", lambda one: one.file),
+    Column("row group", lambda one: one.facts.row_group),
+    Column("offset", lambda one: one.facts.offset),
+    Column("values", lambda one: one.facts.num_values, is_extra=True),
+    Column("NDV", lambda one: one.facts.ndv, quantity),
+    Column("bytes", lambda one: one.facts.length),
+    Column("bits/value", lambda one: one.facts.bits_per_value, tenths, is_extra=True),
+    Column("fill", lambda one: one.facts.fill, percent, is_bar=True),
+    Column("FPP", lambda one: one.facts.fpp, rate),
+    Column("place", lambda one: one.facts.place, is_text=True),
+    Column(
+        "trust",
+        lambda one: "ok" if one.facts.problem is None else "problem",
+        is_text=True,
+        colors={"problem": "red"},
+    ),
+)
+_FILTER_HINTS = {
+    "file": "Number of the file",
+    "row group": "0-based",
+    "offset": "Of the header, bytes from the start of the file",
+    "values": "Of the column chunk, nulls left out",
+    "NDV": "Distinct values, estimated from the bits",
+    "bytes": "Header and bitset",
+    "fill": "Share of bits that are set",
+    "FPP": "Exact rate, from the bits",
+}
+
+
+def filter_table(files: Sequence[FileFilters]) -> Table[NumberedFilter]:
+    """Return the table of filters, a row for each."""
+    return Table(
+        caption="Every filter",
+        columns=_FILTER_COLUMNS,
+        rows=[
+            NumberedFilter(number, facts)
+            for number, file in enumerate(files, start=1)
+            for facts in file.filters
+        ],
+        noun="filter",
+        hints=_FILTER_HINTS,
     )
 
 
 def remarks_on(files: Sequence[FileFilters]) -> list[Remark]:
     """Return the problems, then the oddities, with one remark for each column and reason."""
-    return [*_grouped(files, "problem"), *_grouped(files, "oddity")]
-
-
-def quantity(number: float | None) -> str:
-    """Write a number of distinct values; "∞" if all bits are set."""
-    if number is None or math.isnan(number):
-        return "-"
-    return "∞" if math.isinf(number) else f"{number:,.0f}"
+    by_file = [(file.path, file.filters) for file in files]
+    return [
+        *grouped_remarks(
+            by_file, lambda one: [("problem", one.problem)] if one.problem is not None else []
+        ),
+        *grouped_remarks(by_file, lambda one: [("oddity", text) for text in one.oddities]),
+    ]
 
 
 def _headline(files: Sequence[FileFilters]) -> str:
@@ -282,49 +558,3 @@ def _headline(files: Sequence[FileFilters]) -> str:
     headline = f"{count(len(filters), 'filter')} in {row_groups}, {size(num_bytes)} ({share})"
     num_problems = sum(one.problem is not None for one in filters)
     return headline if not num_problems else f"{headline}, {count(num_problems, 'problem')}"
-
-
-def _row(column: ColumnFigures) -> list[Content]:
-    bits, fill = column.bits_per_value, column.mean_fill
-    return [
-        identifier(column.name),
-        ", ".join(column.types),
-        f"{len(column.filters):,} of {column.num_row_groups:,}",
-        quantity(column.ndv),
-        f"{column.num_filter_bytes:,}",
-        "-" if bits is None else f"{bits:,.1f}",
-        "-" if fill is None else percent(fill),
-        rate(column.mean_fpp),
-        rate(column.worst_fpp),
-        f"{column.num_problems:,}" if column.num_problems else "-",
-    ]
-
-
-def _grouped(files: Sequence[FileFilters], label: str) -> Iterable[Remark]:
-    """Yield a remark for each column and reason, with the row groups in all files."""
-    places: dict[tuple[str, str], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for number, file in enumerate(files):
-        for column in file.columns:
-            for facts in column.filters:
-                for text in _reasons(facts, label):
-                    places[name(column.name), text][number].append(facts.row_group)
-    for (column_name, text), by_file in places.items():
-        sentence = f"{column_name}, {_where(files, by_file)}: {text}"
-        yield Remark(label=label, sentence=sentence)
-
-
-def _where(files: Sequence[FileFilters], by_file: dict[int, list[int]]) -> str:
-    first, ordinals = next(iter(by_file.items()))
-    if len(files) == 1:
-        return row_groups(ordinals)
-    there = f"{safe(files[first].path or 'a buffer')}, {row_groups(ordinals)}"
-    if len(by_file) == 1:
-        return there
-    total = count(sum(map(len, by_file.values())), "row group")
-    return f"{total} of {len(by_file):,} files, the first in {there}"
-
-
-def _reasons(facts: FilterFacts, label: str) -> tuple[str, ...]:
-    if label == "oddity":
-        return facts.oddities
-    return () if facts.problem is None else (facts.problem,)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from parquet_bloomwriter.reports.summary import Name
 from parquet_bloomwriter.text import clipped, count, name, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from parquet_bloomwriter.reports.summary import Heading, Table
+    from parquet_bloomwriter.reports.summary import Column, Table
 
 LONGEST_NAME = 200
 """Largest number of characters of the name of a column or file that are shown."""
@@ -107,46 +107,47 @@ class Look:
     rest: dict[str, str] = field(default_factory=dict)
 
 
-def laid_out(table: Table, look: Look) -> tuple[Html, Html]:
+def laid_out(table: Table[Any], look: Look) -> tuple[Html, Html]:
     """Return the table, and a line with the number of rows left out, which may be empty."""
-    head = element("tr", *[_heading(heading, look) for heading in table.headings])
-    rows = [_row(table.headings, cells, look) for cells in islice(table.rows, look.most_rows)]
+    first, *others = table.columns
+    head = [_heading(table, column, look, is_text=column.is_text) for column in others]
+    shown = table.rows[: look.most_rows]
+    rows = [
+        element(
+            "tr",
+            element("th", _content(first.cell(row)), scope="row", **look.row_heading),
+            *[_cell(column, row, look) for column in others],
+        )
+        for row in shown
+    ]
     body = element(
         "table",
         element("caption", table.caption, **look.caption),
-        element("thead", head),
+        element("thead", element("tr", _heading(table, first, look, is_text=True), *head)),
         element("tbody", *rows),
         **look.table,
     )
-    left_out = table.num_rows - len(rows)
+    left_out = len(table.rows) - len(shown)
     if not left_out:
         return body, Html("")
     return body, element("p", f"and {count(left_out, 'more ' + table.noun)}", **look.rest)
 
 
-def _heading(heading: Heading, look: Look) -> Html:
-    attributes = look.text_heading if heading.is_text else look.number_heading
-    return element("th", heading.title, scope="col", title=heading.hint, **attributes)
-
-
-def _row(headings: Sequence[Heading], cells: Sequence[Content], look: Look) -> Html:
-    first, *others = cells
+def _heading(table: Table[Any], column: Column[Any], look: Look, *, is_text: bool) -> Html:
+    attributes = look.text_heading if is_text else look.number_heading
     return element(
-        "tr",
-        element("th", first, scope="row", **look.row_heading),
-        *[
-            element(
-                "td",
-                cell,
-                data_label=heading.title if look.has_labels else None,
-                **_cell(heading, look),
-            )
-            for heading, cell in zip(headings[1:], others, strict=True)
-        ],
+        "th", column.title, scope="col", title=table.hints.get(column.title), **attributes
     )
 
 
-def _cell(heading: Heading, look: Look) -> dict[str, str]:
-    if not heading.is_text:
-        return look.number
-    return look.long_text if heading.is_long else look.text
+def _cell(column: Column[Any], row: object, look: Look) -> Html:
+    words = look.long_text if column.is_long else look.text
+    attributes = words if column.is_text else look.number
+    label = column.title if look.has_labels else None
+    return element("td", _content(column.cell(row)), data_label=label, **attributes)
+
+
+def _content(cell: object) -> Content:
+    if isinstance(cell, Html):
+        return cell
+    return identifier(cell) if isinstance(cell, Name) else str(cell)

@@ -44,7 +44,7 @@ _NOTEBOOK = Look(
 def for_notebook(summary: Summary) -> Html:
     """Draw a summary for a notebook's cell."""
     parts = [_headline(summary)]
-    if summary.table is not None and summary.table.num_rows:
+    if summary.table is not None and summary.table.rows:
         parts += laid_out(summary.table, _NOTEBOOK)
     if summary.remarks:
         parts.append(_remarks(summary.remarks))

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.reports.figures import mean
-from parquet_bloomwriter.reports.markup import identifier
 from parquet_bloomwriter.reports.notebook import notebook_html
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
+from parquet_bloomwriter.reports.summary import (
+    Column,
+    Name,
+    Remark,
+    Summary,
+    Table,
+    grouped_remarks,
+    mean,
+)
 from parquet_bloomwriter.text import count, listed, name, rate, row_groups, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from parquet_bloomwriter.reports.markup import Content
+    from collections.abc import Iterable, Sequence
 
 NOT_SAMPLED = "its row group is not in the sample"
 """The reason of filters in row groups outside of the sample."""
@@ -163,100 +167,104 @@ class VerifyReport:
 
     def summary(self) -> Summary:
         """Return the report in short: a headline, a table and remarks, as plain values."""
-        columns: dict[int, list[FilterCheck]] = defaultdict(list)
-        for check in self.checks:
-            columns[check.ordinal].append(check)
+        remarks = check_remarks([self])
+        if self.sampled_row_groups is not None:
+            sampled = f"only values of {row_groups(self.sampled_row_groups)} were looked up"
+            remarks.append(Remark("sample", sampled))
         return Summary(
             paths=(self.path,),
-            headline=_headline(self),
-            table=Table(
-                caption="Checks by column",
-                headings=_HEADINGS,
-                rows=map(_row, columns.values()),
-                num_rows=len(columns),
-                noun="column",
-            ),
-            remarks=tuple(_remarks(self, list(columns.values()))),
+            headline=outcome_of(self.checks),
+            table=check_table([self]),
+            remarks=tuple(remarks),
         )
 
     _repr_html_ = notebook_html
 
 
-_HEADINGS = (
-    Heading(title="column", is_text=True),
-    Heading(title="OK", hint="Filters that contain every value looked up"),
-    Heading(title="failed", hint="Filters that make readers lose rows, or may"),
-    Heading(title="unchecked"),
-    Heading(title="looked up", hint="Values, nulls left out"),
-    Heading(title="missing", hint="Values that a filter does not contain"),
-    Heading(title="mean FPP", hint="Mean exact rate"),
-    Heading(title="measured", hint="Mean share of absent values that passed"),
-)
-
-
-def _headline(report: VerifyReport) -> str:
-    if not report.checks:
+def outcome_of(checks: Sequence[FilterCheck]) -> str:
+    """Say how many passed, as in "3 filters OK, 1 FAILED, 40 values looked up"."""
+    if not checks:
         return "there is no filter to check"
-    word = "passed" if report.passed else "FAILED"
-    parts = [f"{word}, {count(len(report.checks), 'filter')}"]
-    if report.failed:
-        parts.append(f"{len(report.failed):,} failed")
-    if report.unchecked:
-        parts.append(f"{len(report.unchecked):,} unchecked")
-    parts.append(f"{count(report.num_looked_up, 'value')} looked up")
-    return ", ".join(parts)
+    statuses = Counter(map(_status, checks))
+    parts = [f"{count(statuses[CheckStatus.OK], 'filter')} OK"]
+    parts += [f"{statuses[bad]:,} {bad}" for bad in _WORST_FIRST[:-1] if statuses[bad]]
+    parts += [f"{statuses[None]:,} not in the sample"] if statuses[None] else []
+    looked_up = sum(check.num_looked_up for check in checks)
+    return ", ".join([*parts, f"{count(looked_up, 'value')} looked up"])
 
 
-def _row(checks: Sequence[FilterCheck]) -> list[Content]:
-    numbers = [sum(one.status is status for one in checks) for status in CheckStatus]
-    return [
-        identifier(checks[0].column),
-        *[f"{number:,}" if number else "-" for number in numbers],
-        f"{sum(one.num_looked_up for one in checks):,}",
-        f"{sum(one.num_missing for one in checks):,}",
-        rate(mean(one.fpp for one in checks)),
-        rate(mean(one.measured_fpp for one in checks)),
-    ]
+_WORST_FIRST = (CheckStatus.FAILED, CheckStatus.UNCHECKED, CheckStatus.OK)
 
 
-def _remarks(report: VerifyReport, columns: Sequence[Sequence[FilterCheck]]) -> Iterable[Remark]:
-    yield from _grouped("failed", columns, _failure)
-    yield from _grouped("unchecked", columns, _gap)
-    yield from _grouped("warning", columns, lambda one: one.warnings)
-    yield from _grouped("rate", columns, _disagreement)
-    if report.sampled_row_groups is not None:
-        sampled = f"only values of {row_groups(report.sampled_row_groups)} were looked up"
-        yield Remark(label="sample", sentence=sampled)
+def _status(check: FilterCheck) -> CheckStatus | None:
+    """Return the status; None for a filter that is not in the sample."""
+    return None if check.reason == NOT_SAMPLED else check.status
 
 
-def _grouped(
-    label: str,
-    columns: Iterable[Sequence[FilterCheck]],
-    texts_of: Callable[[FilterCheck], Iterable[str]],
-) -> Iterable[Remark]:
-    """Yield a remark for each column and text, with the row groups."""
-    for checks in columns:
-        places: dict[str, list[int]] = defaultdict(list)
-        for check in checks:
-            for text in texts_of(check):
-                places[text].append(check.row_group)
-        for text, ordinals in places.items():
-            where = f"{name(checks[0].column)}, {row_groups(ordinals)}"
-            yield Remark(label=label, sentence=f"{where}: {text}")
+_CHECKS: tuple[Column[list[FilterCheck]], ...] = (
+    Column("column", lambda checks: Name(checks[0].column), is_text=True),
+    Column(
+        "verdict",
+        lambda checks: next((s for s in _WORST_FIRST if s in map(_status, checks)), None),
+        is_text=True,
+        colors={"OK": "green", "FAILED": "red", "UNCHECKED": "yellow"},
+    ),
+    Column(
+        "filters OK",
+        lambda checks: (
+            f"{sum(_status(one) is CheckStatus.OK for one in checks):,} of {len(checks):,}"
+        ),
+    ),
+    Column("values", lambda checks: sum(one.num_looked_up for one in checks)),
+    Column("missing", lambda checks: sum(one.num_missing for one in checks)),
+    Column(
+        "mean FPP",
+        lambda checks: mean(one.fpp for one in checks if one.measured_fpp is not None),
+        rate,
+    ),
+    Column("measured", lambda checks: mean(one.measured_fpp for one in checks), rate),
+)
+_CHECK_HINTS = {
+    "verdict": "The worst of any filter",
+    "filters OK": "Filters that contain every value looked up",
+    "values": "Values looked up, nulls left out",
+    "missing": "Values that a filter does not contain",
+    "mean FPP": "Mean exact rate",
+    "measured": "Mean share of absent values that passed",
+}
 
 
-def _failure(check: FilterCheck) -> tuple[str, ...]:
-    if check.status is not CheckStatus.FAILED:
-        return ()
-    values = ", ".join(value.text for value in check.missing)
-    return (f"{check.reason} (such as {values})" if values else check.reason,)
+def check_table(files: Sequence[VerifyReport]) -> Table[list[FilterCheck]]:
+    """Return the table of checks, with a row for each column."""
+    columns: dict[str, list[FilterCheck]] = defaultdict(list)
+    for file in files:
+        for check in file.checks:
+            columns[check.column].append(check)
+    rows = list(columns.values())
+    return Table(
+        caption="Checks by column", columns=_CHECKS, rows=rows, noun="column", hints=_CHECK_HINTS
+    )
 
 
-def _gap(check: FilterCheck) -> tuple[str, ...]:
-    return (check.reason,) if check.status is CheckStatus.UNCHECKED else ()
+def check_remarks(files: Sequence[VerifyReport]) -> list[Remark]:
+    """Return the failures, then the other remarks, one for each column and reason."""
+    by_file = [(file.path, file.checks) for file in files]
+    failures = grouped_remarks(by_file, _failure, each_file=True)
+    return [*failures, *grouped_remarks(by_file, _said_of)]
 
 
-def _disagreement(check: FilterCheck) -> tuple[str, ...]:
-    if check.rates_agree is not False:
-        return ()
-    return (f"measured {rate(check.measured_fpp)}, exact {rate(check.fpp)}",)
+def _failure(check: FilterCheck) -> Iterable[tuple[str, str]]:
+    if check.status is CheckStatus.FAILED:
+        values = ", ".join(value.text for value in check.missing)
+        more = "among them " if len(check.missing) < check.num_missing else ""
+        yield "failed", check.reason + (values and f": {more}{values}")
+
+
+def _said_of(check: FilterCheck) -> Iterable[tuple[str, str]]:
+    if _status(check) is CheckStatus.UNCHECKED:
+        yield "unchecked", check.reason
+    for warning in check.warnings:
+        yield "warning", warning
+    if check.rates_agree is False:
+        rates = f"{rate(check.measured_fpp)} of the absent values passed, not {rate(check.fpp)}"
+        yield "warning", f"{rates} as the bits say: chance does not explain that"

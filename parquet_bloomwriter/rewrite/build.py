@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.filters.build import ODD_INSTANTS, BuiltFilter
-from parquet_bloomwriter.reports.rewriting import ChunkReport, Status
 from parquet_bloomwriter.rewrite.plan import Copy, EmitFilter, make_draft
+from parquet_bloomwriter.rewrite.report import ChunkReport, Status
 from parquet_bloomwriter.rewrite.write import ExpectedFilter, digest_of
 
 if TYPE_CHECKING:

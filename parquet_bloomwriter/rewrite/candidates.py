@@ -21,7 +21,7 @@ from parquet_bloomwriter.kernels.layout import START
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import bloom_edit
 from parquet_bloomwriter.parallel import in_order
-from parquet_bloomwriter.reports.rewriting import ChunkReport, Status
+from parquet_bloomwriter.rewrite.report import ChunkReport, Status
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks

@@ -34,10 +34,10 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.replace.external_references import refuse_references
 from parquet_bloomwriter.replace.target import output_exists
-from parquet_bloomwriter.reports.store import StoreReport
 from parquet_bloomwriter.rewrite.files import DownloadPlace
 from parquet_bloomwriter.rewrite.place import Rewrite
 from parquet_bloomwriter.rewrite.plan import Copy, Emit, EmitFilter, length_of
+from parquet_bloomwriter.rewrite.report import StoreReport
 from parquet_bloomwriter.rewrite.whole_files import CopiedSource, FarPlace, open_far
 from parquet_bloomwriter.rewrite.write import digest_of, footer_of, prove, tail_of
 from parquet_bloomwriter.source.filesystems import is_far

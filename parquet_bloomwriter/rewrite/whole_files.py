@@ -30,9 +30,9 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.replace.external_references import refuse_references
 from parquet_bloomwriter.replace.target import output_exists
-from parquet_bloomwriter.reports.store import StoreReport
 from parquet_bloomwriter.rewrite.files import REMOTE_JOBS, DownloadPlace
 from parquet_bloomwriter.rewrite.place import Place, Rewrite
+from parquet_bloomwriter.rewrite.report import StoreReport
 from parquet_bloomwriter.rewrite.write import tail_of
 from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.source.filesystems import is_far

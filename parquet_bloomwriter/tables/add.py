@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument, TableProblem
-from parquet_bloomwriter.reports.rewriting import ColumnTotals
+from parquet_bloomwriter.rewrite.report import ColumnTotals
 from parquet_bloomwriter.tables.choice import Chooser, in_order, within_budget
 from parquet_bloomwriter.tables.open import open_table
 from parquet_bloomwriter.tables.records import Records
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.progress import FileProgress
-    from parquet_bloomwriter.reports.table import TableReport
     from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.tables.choice import Task
     from parquet_bloomwriter.tables.replacement import Job, TableProgress, Workers
+    from parquet_bloomwriter.tables.report import TableReport
     from parquet_bloomwriter.tables.table import Replacement, Table
 
 

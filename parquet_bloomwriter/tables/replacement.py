@@ -23,9 +23,9 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     Unfinished,
 )
-from parquet_bloomwriter.reports.rewriting import merge_totals
-from parquet_bloomwriter.reports.table import FileChange, FileFate
+from parquet_bloomwriter.rewrite.report import merge_totals
 from parquet_bloomwriter.tables.choice import batches
+from parquet_bloomwriter.tables.report import FileChange, FileFate
 from parquet_bloomwriter.tables.table import COMMITTED, Replacement
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.progress import FileProgress
-    from parquet_bloomwriter.reports.rewriting import ColumnTotals
+    from parquet_bloomwriter.rewrite.report import ColumnTotals
     from parquet_bloomwriter.tables.choice import Task
     from parquet_bloomwriter.tables.table import Committed, DataFile, Table
 

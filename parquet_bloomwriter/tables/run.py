@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.arguments import check_jobs
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.reports.table import FileFate, TableReport
 from parquet_bloomwriter.tables.replacement import (
     Operation,
     Replacements,
@@ -16,6 +15,7 @@ from parquet_bloomwriter.tables.replacement import (
     replace_all,
     unchanged,
 )
+from parquet_bloomwriter.tables.report import FileFate, TableReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.progress import FileProgress
-    from parquet_bloomwriter.reports.table import TableReport
     from parquet_bloomwriter.tables.choice import Task
     from parquet_bloomwriter.tables.replacement import Job, TableProgress, Writer
+    from parquet_bloomwriter.tables.report import TableReport
     from parquet_bloomwriter.tables.table import Replacement
 
 

@@ -20,11 +20,11 @@ from parquet_bloomwriter.kernels.layout import STOP
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.reports.rewriting import AddReport, ColumnReport, Status
 from parquet_bloomwriter.rewrite.build import build_filters, final_draft
 from parquet_bloomwriter.rewrite.candidates import ChunkWork
 from parquet_bloomwriter.rewrite.place import Destination, Input, StrPath
 from parquet_bloomwriter.rewrite.plan import Placement, make_draft, make_plan
+from parquet_bloomwriter.rewrite.report import AddReport, ColumnReport, Status
 from parquet_bloomwriter.rewrite.session import rewrite_session
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes, initial_num_blocks
 from parquet_bloomwriter.text import percent
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.progress import Progress
-    from parquet_bloomwriter.reports.rewriting import ChunkReport
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
+    from parquet_bloomwriter.rewrite.report import ChunkReport
     from parquet_bloomwriter.sbbf import Sizing
 
 

@@ -14,6 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from parquet_bloomwriter.advising import ColumnProfile, judge, merge_profiles
+from parquet_bloomwriter.advising.report import (
+    DEFAULT_FPP,
+    Advice,
+    AdviseReport,
+    ColumnAdvice,
+    TypeCount,
+)
 from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.arguments import check_jobs, paths_of, rate_of
 from parquet_bloomwriter.errors import InvalidArgument
@@ -26,13 +33,6 @@ from parquet_bloomwriter.metadata.logical_types import type_name
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
-from parquet_bloomwriter.reports.advice import (
-    DEFAULT_FPP,
-    Advice,
-    AdviseReport,
-    ColumnAdvice,
-    TypeCount,
-)
 from parquet_bloomwriter.rewrite.layout import refuse_encrypted
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.table_files.files import TableFile, columns_of_file

@@ -18,11 +18,10 @@ from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.probing.bloom import FilterLookups, probe_filters
 from parquet_bloomwriter.probing.footer_cache import FileBatch, cached_footer
-from parquet_bloomwriter.reports.rewriting import listed_names
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.source import open_for_reading
 from parquet_bloomwriter.table_files.files import TableFile
-from parquet_bloomwriter.text import count, safe
+from parquet_bloomwriter.text import count, listed_names, safe
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

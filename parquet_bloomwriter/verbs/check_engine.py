@@ -35,11 +35,10 @@ from parquet_bloomwriter.filters.hazards import hazards_of_engine
 from parquet_bloomwriter.metadata.encodings import without_dictionaries
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import apply_edits, bloom_edit
-from parquet_bloomwriter.reports.engines import EngineCheck, EngineReport, LostRows, Use
 from parquet_bloomwriter.source.filesystems import check_local
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.text import count
-from parquet_bloomwriter.verbs.engine_queries import (
+from parquet_bloomwriter.verbs.engines.queries import (
     ENGINES,
     Question,
     Reply,
@@ -48,11 +47,12 @@ from parquet_bloomwriter.verbs.engine_queries import (
     engine_of,
     installed_engines,
 )
-from parquet_bloomwriter.verbs.engine_questions import (
+from parquet_bloomwriter.verbs.engines.questions import (
     absent_question,
     columns_with_filters,
     present_questions,
 )
+from parquet_bloomwriter.verbs.engines.report import EngineCheck, EngineReport, LostRows, Use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

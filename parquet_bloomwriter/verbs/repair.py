@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.reports.rewriting import RepairReport
 from parquet_bloomwriter.rewrite.place import Destination, Input, StrPath
 from parquet_bloomwriter.rewrite.plan import Draft, make_plan
+from parquet_bloomwriter.rewrite.report import RepairReport
 from parquet_bloomwriter.rewrite.session import rewrite_session
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.reports.rewriting import StripReport
 from parquet_bloomwriter.rewrite.place import Destination, Input, StrPath
 from parquet_bloomwriter.rewrite.plan import make_draft, make_plan
+from parquet_bloomwriter.rewrite.report import StripReport
 from parquet_bloomwriter.rewrite.session import rewrite_session
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from parquet_bloomwriter.advising import ColumnProfile, RowGroupSample, judge
+from parquet_bloomwriter.advising.report import Advice
 from parquet_bloomwriter.predicate.bound import Order
-from parquet_bloomwriter.reports.advice import Advice
 
 
 def sample(first: int, *, common: int, key: int) -> RowGroupSample:

@@ -56,7 +56,7 @@ def test_only_installed_engines_are_named(
     bloomify(file, ["id"])
     installed = {"duckdb", "polars"}
     monkeypatch.setattr(
-        "parquet_bloomwriter.verbs.engine_queries.find_spec",
+        "parquet_bloomwriter.verbs.engines.queries.find_spec",
         lambda module: module if module in installed else None,
     )
     done = invoke("check-engine", str(file))

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bloomify.console.glyphs import ASCII, Glyphs, glyphs_for, share_bar, survivors_bar
+from bloomify.console.console import ASCII, Glyphs, glyphs_for
+from bloomify.console.table import share_bar, survivors_bar
 
 GLYPHS = Glyphs()
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import unicodedata
+from operator import itemgetter
+from typing import Any
 
 import pytest
 from click import unstyle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bloomify.console.table import Heading, labelled, table
+from bloomify.console import table as drawn
+from bloomify.console.table import labelled
 from parquet_bloomwriter import text
+from parquet_bloomwriter.reports.summary import Column, Table
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,13 @@ def test_labelled_text_hangs_beside_its_label() -> None:
     ]
 
 
-HEADINGS = (Heading(title="name", is_text=True), Heading(title="bytes"))
+def table(headings: list[dict[str, Any]], rows: list[list[str]], *, columns: int | None) -> str:
+    """Draw rows of text below headings, which are given by the fields of columns."""
+    made = tuple(Column(value=itemgetter(at), **one) for at, one in enumerate(headings))
+    return drawn.table(Table(columns=made, rows=rows), columns=columns)
+
+
+HEADINGS: list[dict[str, Any]] = [{"title": "name", "is_text": True}, {"title": "bytes"}]
 
 
 def test_tables_align_by_what_the_terminal_shows() -> None:
@@ -123,13 +133,13 @@ def test_long_names_give_way_to_the_width() -> None:
     assert len(table(HEADINGS, rows, columns=None).splitlines()[1]) == 35
 
 
-WORDY = (
-    Heading(title="name", is_text=True, colors={"id": "green"}),
-    Heading(title="bytes"),
-    Heading(title="share", is_extra=True),
-    Heading(title="place", is_extra=True),
-    Heading(title="reason", is_sentence=True),
-)
+WORDY: list[dict[str, Any]] = [
+    {"title": "name", "is_text": True, "colors": {"id": "green"}},
+    {"title": "bytes"},
+    {"title": "share", "is_extra": True},
+    {"title": "place", "is_extra": True},
+    {"title": "reason", "is_text": True, "is_long": True},
+]
 ROWS = [["id", "1", "2 %", "end", "one two three four five six seven eight nine ten eleven"]]
 
 

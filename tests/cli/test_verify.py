@@ -96,7 +96,7 @@ def test_many_files_of_which_one_fails_and_one_cannot_be_read(shop: Path, invoke
     assert lines[2] == "./plain.parquet: there is no filter to check"
     remarks = [line for line in lines if line.startswith("failed ")]
     reason = "all its bits are zero, though the chunk has values"
-    assert remarks == [f"failed    ./broken.parquet, email, row group 3: {reason}"]
+    assert remarks == [f"failed    email, ./broken.parquet, row group 3: {reason}"]
     assert lines[-1].endswith("; 1 of 4 files failed, see above.")
     (shop / "broken.parquet").unlink()
     assert invoke("verify", ".").exit_code == 3
@@ -110,7 +110,7 @@ def test_warnings_of_many_files_are_said_once(
     shown = invoke("verify", ".", "--columns", "amount").stdout
     (warning,) = [line for line in shown.splitlines() if line.startswith("warning ")]
     assert warning == (
-        "warning   amount, 3 row groups of 3 files, the first in ./a.parquet, amount, row group 0: "
+        "warning   amount, 3 row groups of 3 files, the first in ./a.parquet, row group 0: "
         "0.0 and -0.0 are equal, but only one of them is in it"
     )
 

@@ -9,8 +9,8 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from parquet_bloomwriter.reports.advice import Advice, AdviseReport, ColumnAdvice
-from parquet_bloomwriter.reports.inspection import COLUMN_HEADINGS, InspectReport
+from parquet_bloomwriter.advising.report import Advice, AdviseReport, ColumnAdvice
+from parquet_bloomwriter.reports.inspection import InspectReport
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.page import page
 from parquet_bloomwriter.text import name, rate, size
@@ -149,13 +149,16 @@ def test_tables_fit_a_window_of_1000_pixels(browser: Browser, shape: str) -> Non
 
 
 def test_narrow_windows_have_a_line_for_each_cell(browser: Browser) -> None:
-    browser.show(page(matrix(num_columns=1, num_row_groups=1)), width=420)
+    report = matrix(num_columns=1, num_row_groups=1)
+    browser.show(page(report), width=420)
     cells = browser.run("""
         return [...document.querySelector('.scroll tbody tr').cells].map(one => [
             getComputedStyle(one, '::before').content, one.getBoundingClientRect().width,
         ]);
     """)
-    labels = [heading.title for heading in COLUMN_HEADINGS]
+    table = report.summary().table
+    assert table is not None
+    labels = [one.title for one in table.columns]
     assert [label for label, _ in cells[1:]] == [f'"{label}"' for label in labels[1:]]
     assert min(width for _, width in cells) > 380
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.reports.figures import LookupCost, figures_of, mean, share_of_bytes
+from parquet_bloomwriter.reports.inspection import LookupCost, figures_of, share_of_bytes
+from parquet_bloomwriter.reports.summary import mean
 from tests.reports.samples import column, facts, file
 
 rates = st.lists(st.one_of(st.none(), st.floats(min_value=0, max_value=1)), min_size=1, max_size=30)

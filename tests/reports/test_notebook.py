@@ -11,8 +11,8 @@ import pytest
 from parquet_bloomwriter import InvalidArgument, bloomify, repair, strip
 from parquet_bloomwriter.reports.inspection import InspectReport
 from parquet_bloomwriter.reports.notebook import notebook_html
-from parquet_bloomwriter.reports.rewriting import ChunkReport, RepairReport, Status
 from parquet_bloomwriter.reports.verification import CheckStatus, FilterCheck, MissingValue
+from parquet_bloomwriter.rewrite.report import ChunkReport, RepairReport, Status
 from parquet_bloomwriter.text import safe
 from parquet_bloomwriter.verbs.advise import advise
 from parquet_bloomwriter.verbs.inspect import inspect
@@ -116,9 +116,12 @@ def test_problems_of_one_file_and_of_many() -> None:
 def test_filters_verified() -> None:
     report = verify(with_filters())
     shown = seen(report)
-    assert shown.text.startswith("buffer: passed, 4 filters, ")
-    assert [row[:4] for row in shown.rows] == [["id", "2", "-", "-"], ["email", "2", "-", "-"]]
-    assert [row[5] for row in shown.rows] == ["0", "0"]
+    assert shown.text.startswith("buffer: 4 filters OK, ")
+    assert [row[:4] for row in shown.rows] == [
+        ["id", "OK", "2 of 2", "1,000"],
+        ["email", "OK", "2 of 2", "858"],
+    ]
+    assert [row[4] for row in shown.rows] == ["0", "0"]
     lost = FilterCheck(
         row_group=1, ordinal=0, column="id", offset=4, length=83, status=CheckStatus.FAILED,
         reason="values are missing", num_looked_up=500, num_missing=2, fpp=0.01,
@@ -126,12 +129,15 @@ def test_filters_verified() -> None:
     )  # fmt: skip
     gap = replace(lost, row_group=0, status=CheckStatus.UNCHECKED, reason="a draft", missing=())
     shown = seen(replace(report, checks=(gap, lost), sampled_row_groups=(0, 1)))
-    assert shown.text.startswith("buffer: FAILED, 2 filters, 1 failed, 1 unchecked, 1,000 values ")
-    assert shown.rows == [["id", "-", "1", "1", "1,000", "4", "0.01", "0.5"]]
+    assert shown.text.startswith("buffer: 0 filters OK, 1 FAILED, 1 UNCHECKED, 1,000 values ")
+    assert shown.rows == [["id", "FAILED", "0 of 2", "1,000", "4", "0.01", "0.5"]]
     assert shown.remarks == [
-        "failed: id, row group 1: values are missing (such as 42)",
+        "failed: id, row group 1: values are missing: among them 42",
         "unchecked: id, row group 0: a draft",
-        "rate: id, row groups 0-1: measured 0.5, exact 0.01",
+        (
+            "warning: id, row groups 0-1: 0.5 of the absent values passed, not 0.01 as the bits "
+            "say: chance does not explain that"
+        ),
         "sample: only values of row groups 0-1 were looked up",
     ]
 
@@ -147,8 +153,7 @@ def test_advice(tmp_path: Path) -> None:
     assert [row[2] for row in shown.rows] == [one.verdict.value for one in report.ranked]
     assert [row[8] for row in shown.rows] == [one.reason for one in report.ranked]
     assert [row[4] for row in shown.rows] == [
-        "-" if one.num_filter_bytes is None else f"{one.num_filter_bytes:,}"
-        for one in report.ranked
+        "-" if not one.num_filter_bytes else f"{one.num_filter_bytes:,}" for one in report.ranked
     ]
     assert report.command
     assert shown.remarks[0] == f"to run: {report.command}"
@@ -168,7 +173,7 @@ def test_verdicts_by_row_group_and_by_file(tmp_path: Path) -> None:
     assert "1 of 6 row groups might match, in 2 of 3 files" in many.text
     assert [(row[0].rpartition("/")[2], row[1], row[3]) for row in many.rows] == [
         ("2.parquet", "MIGHT_MATCH", "1 of 4"),
-        ("3.parquet", "MIGHT_MATCH", "0 of 0"),
+        ("3.parquet", "MIGHT_MATCH", "-"),
         ("1.parquet", "CANNOT_MATCH", "0 of 2"),
     ]
     assert many.remarks[0].startswith(f"unread: {tmp_path}/3.parquet: ")

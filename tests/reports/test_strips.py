@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.reports.figures import figures_of
+from parquet_bloomwriter.reports.inspection import figures_of
 from parquet_bloomwriter.reports.page.strips import (
     Places,
     Scale,

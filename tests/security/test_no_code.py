@@ -65,7 +65,7 @@ that the process has loaded already."""
 
 _KNOWN_MODULES = {
     "parquet_bloomwriter/spark/worker_python.py": {"subprocess"},
-    "parquet_bloomwriter/verbs/engine_queries.py": {"subprocess"},
+    "parquet_bloomwriter/verbs/engines/queries.py": {"subprocess"},
 }
 """One asks the Python for its version that Spark is about to start. The other asks engines, by its
 own scripts or the caller's command, in which nothing of a file stands that means anything to a

@@ -12,12 +12,15 @@ import select
 import shutil
 import subprocess
 import sys
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bloomify.console.table import Heading, table
+from bloomify.console.table import table
 from parquet_bloomwriter import index
+from parquet_bloomwriter.reports.summary import Column
+from parquet_bloomwriter.reports.summary import Table as Shown
 from tests.torture.security.commands import (
     EVIL,
     INDEX,
@@ -154,6 +157,7 @@ def test_dangers_are_found() -> None:
 
 def test_a_long_name_makes_no_table_much_larger_than_itself() -> None:
     rows = [["n" * 100_000, "1"], *[[f"column{i}", "2"] for i in range(1_000)]]
-    shown = table([Heading(title="column", is_text=True), Heading(title="n")], rows, columns=None)
+    columns = (Column("column", itemgetter(0), is_text=True), Column("n", itemgetter(1)))
+    shown = table(Shown(columns=columns, rows=rows), columns=None)
     assert rows[0][0] in shown
     assert len(shown) < 1_000_000

@@ -33,10 +33,10 @@ from parquet_bloomwriter.delta import commit
 from parquet_bloomwriter.delta.commit import replace_files
 from parquet_bloomwriter.delta.place import local
 from parquet_bloomwriter.durable import create_whole
-from parquet_bloomwriter.reports.table import FileFate
 from parquet_bloomwriter.tables import replacement
 from parquet_bloomwriter.tables.properties import ask_for_filters
 from parquet_bloomwriter.tables.replacement import Limits
+from parquet_bloomwriter.tables.report import FileFate
 from tests.support.delta_tables import (
     actions,
     append,

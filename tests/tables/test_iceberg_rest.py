@@ -11,8 +11,8 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import CommitStateUnknownException
 
 from parquet_bloomwriter import bloomify_table, strip_table
-from parquet_bloomwriter.reports.table import FileFate
 from parquet_bloomwriter.stores.s3.settings import install
+from parquet_bloomwriter.tables.report import FileFate
 from tests.stores.servers import SeaweedFS
 from tests.support.delta_real import bag
 from tests.support.iceberg_deletes import delete_equal, delete_positions, live_entries

@@ -9,8 +9,8 @@ import pytest
 from pyiceberg.manifest import DataFile, DataFileContent
 
 from parquet_bloomwriter import UnsupportedTable, bloomify_table, inspect, strip_table, verify
-from parquet_bloomwriter.reports.table import FileFate
 from parquet_bloomwriter.tables.replacement import Limits
+from parquet_bloomwriter.tables.report import FileFate
 from tests.support.delta_real import bag
 from tests.support.delta_tables import listing
 from tests.support.iceberg_deletes import delete_equal, delete_positions, live_entries

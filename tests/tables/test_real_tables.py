@@ -9,7 +9,7 @@ import pytest
 
 from parquet_bloomwriter import bloomify_table, strip_table
 from parquet_bloomwriter.errors import UnsupportedTable
-from parquet_bloomwriter.reports.table import FileFate
+from parquet_bloomwriter.tables.report import FileFate
 from tests.support import delta_real
 from tests.support.delta_real import bag, by_deltalake
 from tests.support.delta_tables import listing

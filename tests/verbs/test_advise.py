@@ -15,8 +15,8 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument, bloomify
 from parquet_bloomwriter.advising import sample as sampling
+from parquet_bloomwriter.advising.report import Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.hashing import hash_array
-from parquet_bloomwriter.reports.advice import Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.source import BufferSource
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.verbs.advise import advise, merge_advice

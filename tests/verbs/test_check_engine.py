@@ -128,7 +128,7 @@ def test_what_cannot_be_asked(file: Path, tmp_path: Path) -> None:
 
 
 def test_an_engine_that_is_missing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parquet_bloomwriter.verbs.engine_queries.find_spec", lambda _: None)
+    monkeypatch.setattr("parquet_bloomwriter.verbs.engines.queries.find_spec", lambda _: None)
     with pytest.raises(InvalidArgument, match="pip install chdb"):
         check_engine(file, "clickhouse")
     with pytest.raises(InvalidArgument, match="no engine that uses filters is installed"):
@@ -139,7 +139,7 @@ def test_an_engine_that_is_missing_keeps_no_other_from_being_asked(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "parquet_bloomwriter.verbs.engine_queries.find_spec",
+        "parquet_bloomwriter.verbs.engines.queries.find_spec",
         lambda module: None if module == "chdb" else module,
     )
     missing, duckdb = check_engine(file, ["clickhouse", "duckdb"]).checks

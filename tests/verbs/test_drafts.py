@@ -34,7 +34,7 @@ from tests.verbs.test_verify import DRAFT_OF_96
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from parquet_bloomwriter.reports.rewriting import AddReport
+    from parquet_bloomwriter.rewrite.report import AddReport
 
 OK, FAILED, UNCHECKED = CheckStatus
 MURMUR3: Any = {"dialect": "murmur3"}

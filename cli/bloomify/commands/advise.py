@@ -25,8 +25,8 @@ from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from bloomify.views.advise import AdviseView
+    from parquet_bloomwriter.advising.report import AdviseReport
     from parquet_bloomwriter.progress import FileProgress
-    from parquet_bloomwriter.reports.advice import AdviseReport
     from parquet_bloomwriter.source import Location
 
 _judged_options = all_of(
@@ -106,8 +106,8 @@ def _check_table(ctx: click.Context, inputs: tuple[str, ...]) -> None:
 
 def _write_properties(table: str, view: AdviseView, fpp: float, console: Console) -> ExitCode:
     """Set the table's properties to the columns that deserve filters, or have them already."""
+    from parquet_bloomwriter.advising.report import Advice
     from parquet_bloomwriter.iceberg.names import is_iceberg
-    from parquet_bloomwriter.reports.advice import Advice
     from parquet_bloomwriter.tables.properties import ask_for_filters
 
     wanted = (Advice.ADD, Advice.HAS_FILTER)
@@ -130,7 +130,7 @@ def _write_properties(table: str, view: AdviseView, fpp: float, console: Console
 
 def _print_command(view: AdviseView, console: Console) -> None:
     from bloomify.views.advise import names_file_urls
-    from parquet_bloomwriter.reports.advice import Advice
+    from parquet_bloomwriter.advising.report import Advice
 
     report = view.together()
     words = report.command

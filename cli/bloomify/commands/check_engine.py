@@ -11,11 +11,10 @@ from bloomify.console.help import Reading, complete_path, section
 from bloomify.exits import ExitCode
 from bloomify.options import all_of, printing_options, split_columns
 from bloomify.views.base import json_text
-from parquet_bloomwriter.reports.rewriting import listed_names
-from parquet_bloomwriter.text import count, safe
+from parquet_bloomwriter.text import count, listed_names, safe
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.reports.engines import EngineCheck, EngineReport
+    from parquet_bloomwriter.verbs.engines.report import EngineCheck, EngineReport
 
 _COLORS = {"USED": "green", "NOT_USED": "red", "WRONG": "red", "UNDECIDED": "yellow"}
 
@@ -157,7 +156,7 @@ def _json_value(value: object) -> object:
 
 def _others(report: EngineReport) -> list[str]:
     """Return the engines that are installed and were not asked."""
-    from parquet_bloomwriter.verbs.engine_queries import installed_engines
+    from parquet_bloomwriter.verbs.engines.queries import installed_engines
 
     asked = {one.engine for one in report.checks} | {"bloomify"}
     return [name for name in installed_engines() if name not in asked]

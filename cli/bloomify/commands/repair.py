@@ -35,7 +35,7 @@ def repair(
     """
     if options["output"] is None and not options["force"]:
         _refuse_tables(ctx, inputs)
-    from bloomify.views.repair import RepairView
+    from bloomify.views.new_file import RepairView
 
     def fill_in(
         path: str,

@@ -61,7 +61,7 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
     names only those that you added. The files of a Delta or Iceberg table get new versions without
     filters, by commits.
     """
-    from bloomify.views.strip import StripView
+    from bloomify.views.new_file import StripView
 
     console = Console.open(options)
     table = table_among(inputs, options)

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, NoReturn, TypedDict
 
 import click
 
-from bloomify.console.glyphs import Glyphs, glyphs_for
 from bloomify.console.messages import STANDARD_OUTPUT
 from bloomify.exits import ExitCode
 from parquet_bloomwriter.progress import Bar
@@ -36,6 +35,35 @@ PROGRAM = "bloomify"
 
 _TOLD_FROM_S = 1.0
 """Seconds from which the time of a command is told on terminals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glyphs:
+    """The characters to draw with."""
+
+    might: str = "█"
+    """A row group that might match, or the filled part of a whole."""
+
+    cannot: str = "▒"
+    """A row group that cannot match."""
+
+    empty: str = "░"
+    """The rest of a whole."""
+
+    infinity: str = "∞"
+
+
+ASCII = Glyphs(might="#", cannot=".", empty=".", infinity="inf")
+
+
+def glyphs_for(encoding: str | None) -> Glyphs:
+    """Return block characters if an encoding has them, else ASCII."""
+    glyphs = Glyphs()
+    try:
+        (glyphs.might + glyphs.cannot + glyphs.empty + glyphs.infinity).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return glyphs
 
 
 class PrintingOptions(TypedDict):

@@ -1,17 +1,29 @@
-"""Tables and labelled remarks as text, no wider than the terminal."""
+"""Tables and remarks of reports as text, no wider than the terminal.
+
+Bars say which row groups survive, and how full a filter is:
+
+    ▒▒▒█▒▒▒▒▒▒    one cell for each row group, or for several where there are many
+    █████░░░░░    a share of a whole
+
+ASCII characters are used where the encoding of the stream lacks these.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from parquet_bloomwriter.text import shorten, width
+from bloomify.console.console import ASCII
+from parquet_bloomwriter.reports.summary import Marks, Name
+from parquet_bloomwriter.text import name, safe, shorten, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from bloomify.console.console import Glyphs
+    from parquet_bloomwriter.reports.summary import Column, Table
 
 _GAP = "  "
 _NARROWEST_NAME = 8
@@ -19,39 +31,51 @@ _NARROWEST_SENTENCE = 24
 _WIDEST = 400
 """Columns up to which cells are padded: one very long name sticks out, and widens no other line."""
 
+_LONGEST_BAR = 20
+"""Cells of a bar in a table."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
-    """One column of a table."""
-
-    title: str
-    is_text: bool = False
-    """Whether cells are text: flush left, and shortened where there is no room. Numbers stand flush
-    right."""
-
-    is_sentence: bool = False
-    """Whether cells are text of several words, which is wrapped; only in the last column."""
-
-    is_extra: bool = False
-    """Whether the column is left out on a terminal too narrow for all; the last such goes first."""
-
-    colors: Mapping[str, str] = field(default_factory=dict)
-    """Colours of whole cells, by their text."""
+_SHARE_CELLS = 10
 
 
-def table(
-    headings: Sequence[Heading], rows: Sequence[Sequence[str]], *, columns: int | None
+def survivors_bar(
+    surviving: Collection[int], num_row_groups: int, *, glyphs: Glyphs, most: int
 ) -> str:
-    """Lay out rows below headings.
+    """Draw row groups from the first to the last.
 
     Args:
-        headings: One for each cell of a row.
-        rows: Cells.
+        surviving: Ordinals of those that might match.
+        num_row_groups: All of them.
+        glyphs: The characters to draw with.
+        most: Largest number of cells. With more row groups each cell stands for several neighbours,
+            and is filled if any of them might match.
+    """
+    cells = min(num_row_groups, most)
+    hit = {ordinal * cells // num_row_groups for ordinal in surviving}
+    return "".join(glyphs.might if cell in hit else glyphs.cannot for cell in range(cells))
+
+
+def share_bar(share: float, *, glyphs: Glyphs) -> str:
+    """Draw a share in [0, 1]. The bar is empty only for 0, and full only for 1."""
+    filled = round(share * _SHARE_CELLS)
+    if 0 < share < 1:
+        filled = min(max(filled, 1), _SHARE_CELLS - 1)
+    return glyphs.might * filled + glyphs.empty * (_SHARE_CELLS - filled)
+
+
+def table(model: Table[Any], *, columns: int | None, glyphs: Glyphs = ASCII) -> str:
+    """Lay out a table; "" if it has no rows.
+
+    Args:
+        model: The table.
         columns: Width of the terminal; extra columns give way to it first, then sentences, then the
             first column. None sets no limit.
+        glyphs: The characters to draw bars with.
     """
-    kept = _kept(headings, rows, columns)
-    headings = [headings[place] for place in kept]
+    if not model.rows:
+        return ""
+    rows = [[_text(column, row, glyphs) for column in model.columns] for row in model.rows]
+    kept = _kept(model.columns, rows, columns)
+    headings = [model.columns[place] for place in kept]
     rows = [[cells[place] for place in kept] for cells in rows]
     titles = [heading.title for heading in headings]
     widths = _widths(headings, rows)
@@ -59,6 +83,20 @@ def table(
         _fit(headings, widths, columns)
     lines = [line for cells in rows for line in _lines(headings, widths, cells)]
     return "\n".join([click.style(_line(headings, widths, titles), bold=True), *lines])
+
+
+def paragraphs(*parts: str) -> str:
+    """Put empty lines between the parts that are not empty."""
+    return "\n\n".join(filter(None, parts))
+
+
+def remarks_text(
+    remarks: Iterable[tuple[str, str]], *, columns: int | None, indent: int = 10
+) -> str:
+    """Lay out remarks, pairs of a label and a sentence, one below the other."""
+    return "\n".join(
+        labelled(label, safe(text), columns=columns, indent=indent) for label, text in remarks
+    )
 
 
 def labelled(label: str, text: str, *, columns: int | None, indent: int = 10) -> str:
@@ -89,8 +127,22 @@ def wrapped(text: str, columns: int) -> list[str]:
     return [shorten(line, columns) for line in lines] or [""]
 
 
+def _text(column: Column[Any], row: object, glyphs: Glyphs) -> str:
+    """Return a cell as text that the terminal neither obeys nor hides."""
+    if column.is_bar:
+        value = column.value(row)
+        if isinstance(value, Marks):
+            return survivors_bar(*value, glyphs=glyphs, most=_LONGEST_BAR)
+        if isinstance(value, float):
+            return f"{share_bar(value, glyphs=glyphs)} {value:4.0%}"
+    cell = column.cell(row)
+    if isinstance(cell, Name):
+        return name(cell)
+    return glyphs.infinity if cell == "∞" else safe(str(cell))
+
+
 def _kept(
-    headings: Sequence[Heading], rows: Sequence[Sequence[str]], columns: int | None
+    headings: Sequence[Column[Any]], rows: Sequence[Sequence[str]], columns: int | None
 ) -> list[int]:
     """Return the places of the columns that are shown."""
     widths = _widths(headings, rows)
@@ -101,7 +153,7 @@ def _kept(
     return kept
 
 
-def _widths(headings: Sequence[Heading], rows: Sequence[Sequence[str]]) -> list[int]:
+def _widths(headings: Sequence[Column[Any]], rows: Sequence[Sequence[str]]) -> list[int]:
     titles = [heading.title for heading in headings]
     cells = zip(titles, *rows, strict=True)
     return [min(max(map(width, column)), _WIDEST) for column in cells]
@@ -112,10 +164,10 @@ def _total(widths: Iterable[int]) -> int:
     return sum(space + len(_GAP) for space in widths) - len(_GAP)
 
 
-def _fit(headings: Sequence[Heading], widths: list[int], columns: int) -> None:
+def _fit(headings: Sequence[Column[Any]], widths: list[int], columns: int) -> None:
     """Make columns narrower, as far as they can be."""
     places = [(0, _NARROWEST_NAME)]
-    if headings[-1].is_sentence:
+    if headings[-1].is_long:
         places.insert(0, (len(widths) - 1, _NARROWEST_SENTENCE))
     for place, narrowest in places:
         excess = _total(widths) - columns
@@ -123,9 +175,9 @@ def _fit(headings: Sequence[Heading], widths: list[int], columns: int) -> None:
 
 
 def _lines(
-    headings: Sequence[Heading], widths: Sequence[int], cells: Sequence[str]
+    headings: Sequence[Column[Any]], widths: Sequence[int], cells: Sequence[str]
 ) -> Iterator[str]:
-    if not headings[-1].is_sentence or widths[-1] == _WIDEST:
+    if not headings[-1].is_long or widths[-1] == _WIDEST:
         yield _line(headings, widths, cells)
         return
     first, *more = wrapped(cells[-1], widths[-1]) if width(cells[-1]) > widths[-1] else cells[-1:]
@@ -134,7 +186,7 @@ def _lines(
         yield _line(headings, widths, [""] * (len(cells) - 1) + [text])
 
 
-def _line(headings: Sequence[Heading], widths: Sequence[int], cells: Sequence[str]) -> str:
+def _line(headings: Sequence[Column[Any]], widths: Sequence[int], cells: Sequence[str]) -> str:
     padded = [
         _pad(heading, space, cell)
         for heading, space, cell in zip(headings, widths, cells, strict=True)
@@ -142,9 +194,9 @@ def _line(headings: Sequence[Heading], widths: Sequence[int], cells: Sequence[st
     return _GAP.join(padded).rstrip()
 
 
-def _pad(heading: Heading, space: int, cell: str) -> str:
+def _pad(heading: Column[Any], space: int, cell: str) -> str:
     shown = cell if space == _WIDEST else shorten(cell, space)
     filling = " " * (space - width(shown))
     if cell in heading.colors:
         shown = click.style(shown, fg=heading.colors[cell])
-    return shown + filling if heading.is_text or heading.is_sentence else filling + shown
+    return shown + filling if heading.is_text or heading.is_bar else filling + shown

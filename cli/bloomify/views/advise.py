@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import click
 
-from bloomify.console.table import Heading, labelled, table
+from bloomify.console.table import paragraphs, remarks_text, table
 from bloomify.views.base import View, facts_of
+from parquet_bloomwriter.advising.report import advice_table, notes_of
+from parquet_bloomwriter.reports.summary import Remark
 from parquet_bloomwriter.text import count, name, percent, safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from bloomify.views.base import Document
-    from parquet_bloomwriter.reports.advice import AdviseReport, ColumnAdvice
+    from parquet_bloomwriter.advising.report import AdviseReport, ColumnAdvice
 
 _WIDE = 130
 """Columns of a terminal that is wide enough for reasons in the table; else they stand below it."""
-
-_HEADINGS = (
-    Heading(title="column", is_text=True),
-    Heading(title="advice", is_text=True, colors={"ADD": "green", "CONSIDER": "yellow"}),
-    Heading(title="NDV/row group"),
-    Heading(title="adds bytes"),
-    Heading(title="of file"),
-    Heading(title="read now"),
-    Heading(title="with filters"),
-    Heading(title="reason", is_sentence=True),
-)
 
 
 @dataclass(kw_only=True)
@@ -62,13 +52,14 @@ class AdviseView(View["AdviseReport"]):
 
     def details(self, report: AdviseReport, *, columns: int | None) -> str:
         """Return the table, and the notes below it."""
-        is_wide = columns is None or columns >= _WIDE
-        shown = len(_HEADINGS) if is_wide else -1
-        rows = [_row(column, report.size)[:shown] for column in report.ranked]
-        listed = table(_HEADINGS[:shown], rows, columns=columns) if rows else ""
-        remarks = [*([] if is_wide else _reasons(report)), *_notes(report)]
-        lines = [labelled(*remark, columns=columns) for remark in remarks]
-        return "\n\n".join(filter(None, [listed, "\n".join(lines)]))
+        model, remarks = advice_table(report).without("type", "absent"), notes_of(report)
+        if columns is not None and columns < _WIDE:
+            model = model.without("reason")
+            remarks = [
+                *(Remark("reason", f"{name(c.name)}: {c.reason}") for c in report.ranked),
+                *remarks,
+            ]
+        return paragraphs(table(model, columns=columns), remarks_text(remarks, columns=columns))
 
     def collect(self, report: AdviseReport) -> None:
         """Keep the report, to be merged with the others."""
@@ -78,8 +69,7 @@ class AdviseView(View["AdviseReport"]):
     def summary(self, *, columns: int | None) -> str:
         """Return headline, table and notes on all files together."""
         report = self.together()
-        parts = [self.headline(report), self.details(report, columns=columns)]
-        return "\n\n".join(filter(None, parts))
+        return paragraphs(self.headline(report), self.details(report, columns=columns))
 
     def tally(self) -> str:
         """Return how many columns would get filters, and what those cost."""
@@ -120,40 +110,6 @@ def _none_added(report: AdviseReport) -> str:
         has_some = any(column.verdict == "HAS_FILTER" for column in report.columns)
         return "No other column deserves a filter" if has_some else "No column deserves a filter"
     return f"No column surely deserves a filter; {count(considered, 'column')} might, see above"
-
-
-def _row(column: ColumnAdvice, total: int) -> list[str]:
-    cost: int | None = column.num_filter_bytes
-    return [
-        name(column.name),
-        str(column.verdict),
-        "-" if column.ndv is None else f"{column.ndv:,.0f}",
-        "-" if not cost else f"{cost:,}",
-        "-" if not cost or not total else percent(cost / total),
-        _rest(column.skipped_by_statistics),
-        _rest(column.skipped_present),
-        safe(column.reason),
-    ]
-
-
-def _reasons(report: AdviseReport) -> Iterator[tuple[str, str]]:
-    for column in report.ranked:
-        yield "reason", f"{name(column.name)}: {safe(column.reason)}"
-
-
-def _notes(report: AdviseReport) -> Iterator[tuple[str, str]]:
-    """Yield each distinct note once, with the columns that it is about."""
-    notes: dict[str, list[str]] = defaultdict(list)
-    for column in report.ranked:
-        for note in column.notes:
-            notes[note].append(name(column.name))
-    for note, names in notes.items():
-        yield "note", f"{', '.join(names)}: {safe(note)}"
-
-
-def _rest(skipped: float | None) -> str:
-    """Return the share of row groups that is read."""
-    return "-" if skipped is None else percent(1 - skipped)
 
 
 def names_file_urls(inputs: Sequence[str]) -> bool:

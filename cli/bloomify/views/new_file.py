@@ -1,4 +1,4 @@
-"""The new version of a file: what `add`, `strip` and `repair` show alike.
+"""The new version of a file: what `add`, `strip` and `repair` show alike; `strip` and `repair`.
 
 With `--dry-run` that includes the plan: the pieces of the new file, with their positions.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import click
 
-from bloomify.console.table import Heading, labelled, table
-from bloomify.views.base import facts_of
+from bloomify.console.table import paragraphs, remarks_text, table
+from bloomify.views.base import View, facts_of
+from parquet_bloomwriter.reports.summary import Column, Remark, Table
 from parquet_bloomwriter.text import count, name, safe, size
 
 if TYPE_CHECKING:
@@ -22,39 +23,23 @@ if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport, RepairReport, StripReport
     from parquet_bloomwriter.rewrite.plan import Piece
 
-_HEADINGS = (
-    Heading(title="do", is_text=True),
-    Heading(title="new file from"),
-    Heading(title="to"),
-    Heading(title="bytes"),
-    Heading(title="old file from"),
-    Heading(title="to"),
-    Heading(title="what", is_text=True),
-)
+N = TypeVar("N", bound="AddReport | StripReport | RepairReport")
+
+_OPTIONS = {
+    ": max_bytes is": ": --max-bytes is",
+    "a higher fpp, a smaller max_bytes": "a higher --fpp, a smaller --max-bytes",
+    "the option `replace`": "--replace",
+    "the placement `end`": "--placement end",
+    "name columns to": "name columns with --columns to",
+}
+"""The words of the library, and the command's."""
 
 
-def heading(report: AddReport | StripReport | RepairReport) -> str:
-    """Return the beginning of a headline: the file read, and the file written if it is another."""
-    paths = [safe(path) for path in (report.path, report.output) if path is not None]
-    return click.style(" -> ".join(dict.fromkeys(paths)), bold=True) + ":"
-
-
-def new_file_document(report: AddReport | StripReport | RepairReport) -> Document:
-    """Return what the JSON of all these verbs says of a file, but for the plan."""
-    document = facts_of(report, "path", "output", "written", "dry_run", "size_before", "size_after")
-    if report.store is None:
-        return document
-    facts = ("requests", "down", "up", "copied", "planned", "old_version", "new_version", "notes")
-    return {**document, "store": facts_of(report.store, *facts)}
-
-
-def store_lines(report: AddReport | StripReport | RepairReport, *, columns: int | None) -> str:
-    """Return what the store had to do, and what it could not keep; "" for a file on disk."""
-    if report.store is None:
-        return ""
-    lines = [labelled("store", str(report.store), columns=columns)]
-    lines += [labelled("note", safe(note), columns=columns) for note in report.store.notes]
-    return "\n".join(lines)
+def with_options(text: str) -> str:
+    """Name the options of the command in a remark that names arguments of the library."""
+    for words, options in _OPTIONS.items():
+        text = text.replace(words, options)
+    return text
 
 
 @dataclass(slots=True)
@@ -80,10 +65,6 @@ class StoreTotals:
         self.old_versions += store.old_version is not None
         self.notes.update(dict.fromkeys(store.notes))
 
-    def lines(self, *, columns: int | None) -> str:
-        """Return the notes, as they stand in the summary."""
-        return "\n".join(labelled("note", safe(note), columns=columns) for note in self.notes)
-
     def __str__(self) -> str:
         """Return what follows on a verb's tally; "" without stores."""
         if not self.requests:
@@ -93,34 +74,136 @@ class StoreTotals:
         return f"; {requests}, {size(self.down)} down, {size(self.up)} up{kept}"
 
 
-def plan_document(report: AddReport | StripReport | RepairReport) -> Document:
-    """Return the plan for the JSON; empty if the file was written."""
-    if not report.dry_run:
-        return {}
-    return {"plan": [dataclasses.asdict(step) for step in steps(report.pieces)]}
+@dataclass(kw_only=True)
+class NewFileView(View[N]):
+    """New versions of files."""
+
+    facts: ClassVar[tuple[str, ...]]
+    """Attributes of the report that only this verb's JSON has."""
+
+    with_plan: bool = False
+    """Whether the pieces of each new file are shown."""
+
+    is_dry: bool = False
+    """Whether nothing was written."""
+
+    store: StoreTotals = field(default_factory=StoreTotals)
+
+    def headline(self, report: N) -> str:
+        """Return the file read, the file written if it is another, and the result."""
+        paths = [safe(path) for path in (report.path, report.output) if path is not None]
+        where = click.style(" -> ".join(dict.fromkeys(paths)), bold=True)
+        return f"{where}: {report.headline}"
+
+    def details(self, report: N, *, columns: int | None) -> str:
+        """Return the remarks, and the plan if it was asked for."""
+        remarks = [*self.remarks(report), *_store_remarks(report)]
+        plan = self.plan(report) if self.with_plan else None
+        return paragraphs(
+            remarks_text(remarks, columns=columns),
+            table(plan, columns=columns) if plan else "",
+        )
+
+    def remarks(self, report: N) -> list[Remark]:
+        """Return the remarks on the file."""
+        return [Remark(label, with_options(text)) for label, text in report.remarks]
+
+    def plan(self, report: N) -> Table[_Placed] | None:
+        """Return the table of pieces; None if the file stays as it is."""
+        if report.size_before == report.size_after:
+            return None
+        return plan_table(report.pieces, str)
+
+    def document(self, report: N) -> Document:
+        """Return one file's entry of `files` in the JSON."""
+        names = ("path", "output", "written", "dry_run", "size_before", "size_after")
+        document = facts_of(report, *names)
+        if report.store is not None:
+            document["store"] = facts_of(report.store, *_STORE_FACTS)
+        document |= facts_of(report, *self.facts)
+        if report.dry_run:
+            document["plan"] = [dataclasses.asdict(step) for step in steps(report.pieces)]
+        return document
+
+    def collect(self, report: N) -> None:
+        """Count what the store had to do."""
+        self.is_dry = report.dry_run
+        self.store.add(report)
+
+    def summary(self, *, columns: int | None) -> str:
+        """Return what should be known of the files and the stores."""
+        return remarks_text([("note", note) for note in self.store.notes], columns=columns)
 
 
-def plan_table(
-    pieces: Sequence[Piece], name_of: Callable[[int], str], *, columns: int | None
-) -> str:
-    """Lay out the plan as a table.
+@dataclass(kw_only=True)
+class StripView(NewFileView["StripReport"]):
+    """Filters taken out of files."""
 
-    Args:
-        pieces: The plan.
-        name_of: Names a leaf column by its ordinal.
-        columns: Width of the terminal, if there is one.
-    """
-    rows = [_row(step, _what(step, name_of)) for step in steps(pieces)]
-    if rows and rows[-1][0] == "metadata":
-        rows[-1][-1] = "footer"
-    return table(_HEADINGS, rows, columns=columns)
+    command: ClassVar[str] = "strip"
+    facts: ClassVar[tuple[str, ...]] = ("num_filters", "left_bytes", "columns", "notes")
+    num_filters: int = 0
+    notes: dict[str, None] = field(default_factory=dict)
+    """Of all files, each once."""
+
+    def collect(self, report: StripReport) -> None:
+        """Count the filters."""
+        super().collect(report)
+        self.num_filters += report.num_filters
+        self.notes.update(dict.fromkeys(report.notes))
+
+    def summary(self, *, columns: int | None) -> str:
+        """Return what should be known of the filters and the stores."""
+        notes = [("note", with_options(note)) for note in self.notes]
+        below = super().summary(columns=columns)
+        return "\n".join(filter(None, [remarks_text(notes, columns=columns), below]))
+
+    def tally(self) -> str:
+        """Return how many filters were taken out of all files."""
+        done = "would be taken out" if self.is_dry else "taken out"
+        return f"{count(self.num_filters, 'filter')} {done}{self.store}"
 
 
-def plan_without_filters(report: StripReport | RepairReport, *, columns: int | None) -> str:
-    """Lay out the plan of a verb that adds no filters; "" if the file stays as it is."""
-    if report.size_before == report.size_after:
-        return ""
-    return plan_table(report.pieces, str, columns=columns)
+@dataclass(kw_only=True)
+class RepairView(NewFileView["RepairReport"]):
+    """Lengths of filters filled in."""
+
+    command: ClassVar[str] = "repair"
+    facts: ClassVar[tuple[str, ...]] = ("num_repaired", "unrepaired")
+    is_brief: ClassVar[bool] = True
+    num_repaired: int = 0
+    num_doubtful: int = 0
+
+    def collect(self, report: RepairReport) -> None:
+        """Count the lengths, and the filters that cannot be trusted."""
+        super().collect(report)
+        self.num_repaired += report.num_repaired
+        self.num_doubtful += len(report.unrepaired)
+
+    def tally(self) -> str:
+        """Return how many lengths were filled in, and how many filters cannot be trusted."""
+        doubtful = f", {count(self.num_doubtful, 'filter')} cannot be trusted"
+        done = "would be filled in" if self.is_dry else "filled in"
+        doubts = doubtful * bool(self.num_doubtful)
+        return f"{count(self.num_repaired, 'length')} {done}{doubts}{self.store}"
+
+    @property
+    def passed(self) -> bool:
+        """Whether every filter can be trusted."""
+        return not self.num_doubtful
+
+
+_STORE_FACTS = (
+    *("requests", "down", "up", "copied", "planned"),
+    *("old_version", "new_version", "notes"),
+)
+
+
+def _store_remarks(report: AddReport | StripReport | RepairReport) -> list[Remark]:
+    """Return what the store had to do, and what it could not keep; none for a file on disk."""
+    if report.store is None:
+        return []
+    notes = [Remark("note", note) for note in report.store.notes]
+    return [Remark("store", str(report.store)), *notes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,13 +245,31 @@ def steps(pieces: Sequence[Piece]) -> Iterator[Step]:
         at += step.length
 
 
-def _row(step: Step, what: str) -> list[str]:
-    new = (step.start, step.start + step.length) if step.length else None
-    return [step.action, *_range(new), f"{step.length:,}", *_range(step.old), what]
+_Placed = tuple[Step, str]
+"""A step, and what it is about."""
+
+_STEPS: tuple[Column[_Placed], ...] = (
+    Column("do", lambda one: one[0].action, is_text=True),
+    Column("new file from", lambda one: one[0].start if one[0].length else ""),
+    Column("to", lambda one: one[0].start + one[0].length if one[0].length else ""),
+    Column("bytes", lambda one: one[0].length),
+    Column("old file from", lambda one: one[0].old[0] if one[0].old else ""),
+    Column("to", lambda one: one[0].old[1] if one[0].old else ""),
+    Column("what", lambda one: one[1], is_text=True),
+)
 
 
-def _range(span: tuple[int, int] | None) -> list[str]:
-    return [f"{position:,}" for position in span] if span else ["", ""]
+def plan_table(pieces: Sequence[Piece], name_of: Callable[[int], str]) -> Table[_Placed]:
+    """Return the table of pieces.
+
+    Args:
+        pieces: The plan.
+        name_of: Names a leaf column by its ordinal.
+    """
+    rows = [(step, _what(step, name_of)) for step in steps(pieces)]
+    if rows and rows[-1][0].action == "metadata":
+        rows[-1] = (rows[-1][0], "footer")
+    return Table(columns=_STEPS, rows=rows)
 
 
 def _what(step: Step, name_of: Callable[[int], str]) -> str:

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from bloomify.console.glyphs import survivors_bar
-from bloomify.console.table import Heading, labelled, table, wrapped
+from bloomify.console.table import (
+    labelled,
+    paragraphs,
+    remarks_text,
+    survivors_bar,
+    table,
+    wrapped,
+)
 from bloomify.views.base import facts_of, json_text
+from parquet_bloomwriter.probing.report import file_table, row_group_table
 from parquet_bloomwriter.text import count, percent, row_groups, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bloomify.console.glyphs import Glyphs
+    from bloomify.console.console import Glyphs
     from bloomify.views.base import Document
     from parquet_bloomwriter.probing.report import Explanation, FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import RowGroupVerdict
@@ -29,24 +36,8 @@ _MOST_ROWS = 50
 _MOST_REASONS, _MOST_CONDITIONS = 10, 3
 """Reasons that are printed about many files, and conditions of each reason."""
 
-_WIDE_BAR, _NARROW_BAR = 50, 20
-
-_FILE_HEADINGS = (
-    Heading(title="file", is_text=True),
-    Heading(title="row groups", is_text=True),
-    Heading(title="might match"),
-    Heading(title="skipped by", is_text=True),
-)
-
-_ROW_GROUP_HEADINGS = (
-    Heading(title="row group"),
-    Heading(
-        title="verdict", is_text=True, colors={"MIGHT_MATCH": "yellow", "CANNOT_MATCH": "green"}
-    ),
-    Heading(title="evidence", is_text=True),
-    Heading(title="rows"),
-    Heading(title="bytes"),
-)
+_WIDE_BAR = 50
+_FILE_COLUMNS = ("file", "row groups", "might match", "skipped by")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +61,12 @@ class ProbeText:
     def of_one(self) -> str:
         """Return the report on a single file."""
         (file,) = self.report.files
-        parts = [self._file(file), self._listing(file), self._next(), self._totals()]
-        return "\n\n".join(filter(None, parts))
+        return paragraphs(self._file(file), self._listing(file), self._next(), self._totals())
 
     def of_many(self) -> str:
         """Return the report on several files: those that might match, and the totals."""
         reasons = [self._explanations(), self._next()]
-        parts = [self._headline(), *self._survivors(), *reasons, self._totals()]
-        return "\n\n".join(filter(None, parts))
+        return paragraphs(self._headline(), *self._survivors(), *reasons, self._totals())
 
     def _headline(self) -> str:
         survivors, files = len(self.report.might_match), len(self.report.files)
@@ -92,9 +81,8 @@ class ProbeText:
             for file in survivors:
                 if file.error is None:
                     yield f"{self._file(file)}\n\n{self._listing(file)}"
-        if survivors:
-            rows = [self._row(file) for file in survivors]
-            yield table(_FILE_HEADINGS, rows, columns=self.columns)
+        model = file_table(survivors).only(*_FILE_COLUMNS)
+        yield table(model, columns=self.columns, glyphs=self.glyphs)
 
     def _explanations(self) -> str:
         """Return each distinct reason once, with the number of files."""
@@ -102,7 +90,7 @@ class ProbeText:
         texts = [_explanation(one, len(self.report.files)) for one in found[:_MOST_REASONS]]
         if more := len(found) - len(texts):
             texts.append(f"... and {count(more, 'reason')} more")
-        return "\n".join(labelled("why", text, columns=self.columns) for text in texts)
+        return remarks_text([("why", text) for text in texts], columns=self.columns)
 
     def _next(self) -> str:
         """Return what to type where nothing is excluded, as no filter was there to be asked."""
@@ -118,16 +106,6 @@ class ProbeText:
             return labelled("why", text, columns=self.columns)
         return ""
 
-    def _row(self, file: FileProbe) -> list[str]:
-        if file.error is not None:
-            return [safe(file.path or ""), "unread", "-", "-"]
-        return [
-            safe(file.path or ""),
-            self._bar(file, most=_NARROW_BAR),
-            f"{len(file.surviving):,} of {file.num_row_groups:,}",
-            _skipped_by(file) or "-",
-        ]
-
     def _file(self, file: FileProbe) -> str:
         """Return the headline and the picture of one file."""
         path = click.style(safe(file.path or "") + ":", bold=True)
@@ -138,10 +116,8 @@ class ProbeText:
         if not total:
             return headline
         legend = f"{self.glyphs.might} might match  {self.glyphs.cannot} cannot match"
-        return f"{headline}\n\n{self._bar(file, most=_WIDE_BAR)}   {legend}"
-
-    def _bar(self, file: FileProbe, *, most: int) -> str:
-        return survivors_bar(file.surviving, file.num_row_groups, glyphs=self.glyphs, most=most)
+        bar = survivors_bar(file.surviving, total, glyphs=self.glyphs, most=_WIDE_BAR)
+        return f"{headline}\n\n{bar}   {legend}"
 
     def _listing(self, file: FileProbe) -> str:
         """Return a row for each row group; of many row groups only those that might match."""
@@ -150,12 +126,9 @@ class ProbeText:
             chosen = [file.row_groups[ordinal] for ordinal in file.surviving[:_MOST_ROWS]]
         more = len(file.row_groups) - len(chosen)
         rest = f"... and {count(more, 'row group')} more; --row-groups lists them" if more else ""
-        rows = [_row_group(one) for one in chosen]
-        listed = table(_ROW_GROUP_HEADINGS, rows, columns=self.columns) if rows else ""
-        reasons = "\n".join(
-            labelled(label, text, columns=self.columns) for label, text in _reasons(chosen)
-        )
-        return "\n\n".join(filter(None, ["\n".join(filter(None, [listed, rest])), reasons]))
+        listed = table(row_group_table(chosen).without("conditions"), columns=self.columns)
+        reasons = remarks_text(_reasons(chosen), columns=self.columns)
+        return paragraphs("\n".join(filter(None, [listed, rest])), reasons)
 
     def _totals(self) -> str:
         report = self.report
@@ -184,25 +157,6 @@ def num_bytes(files: Sequence[FileProbe]) -> int:
 
 def _none(number: int, noun: str) -> str:
     return f"no {noun} can" if number < 2 else f"none of {count(number, noun)} can"  # noqa: PLR2004  one
-
-
-def _skipped_by(file: FileProbe) -> str:
-    """What the row groups are skipped by: "bloom 3, statistics 1"."""
-    surviving = set(file.surviving)
-    skipped = (one for one in file.row_groups if one.row_group not in surviving)
-    found = Counter(str(one.evidence) for one in skipped)
-    return ", ".join(f"{evidence} {number:,}" for evidence, number in found.most_common())
-
-
-def _row_group(one: RowGroupVerdict) -> list[str]:
-    is_shown = one.evidence in {"bloom", "dictionary"}
-    return [
-        str(one.row_group),
-        str(one.verdict),
-        "-" if one.verdict == "MIGHT_MATCH" and not is_shown else str(one.evidence),
-        f"{one.num_rows:,}",
-        f"{one.num_bytes:,}",
-    ]
 
 
 def _reasons(listed: Sequence[RowGroupVerdict]) -> Iterator[tuple[str, str]]:

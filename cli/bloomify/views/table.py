@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bloomify.console.table import labelled
-from bloomify.views.add import totals_table
+from bloomify.console.table import paragraphs, remarks_text, table
 from bloomify.views.base import facts_of
+from parquet_bloomwriter.reports.summary import Remark
+from parquet_bloomwriter.rewrite.report import added_table
 from parquet_bloomwriter.text import count, growth, safe, size
 
 if TYPE_CHECKING:
@@ -23,42 +24,22 @@ def table_text(report: TableReport, *, columns: int | None) -> str:
         head += f"; {size(report.bytes_before)} to be written anew"
     elif report.bytes_before:
         head += f", {growth(report.bytes_before, report.bytes_after)}"
-    parts = [head]
-    if report.totals:
-        parts.append(totals_table(report.totals, columns=columns))
     remarks = report.remarks()
     if report.asked_by_table:
-        remarks.insert(0, ("asked for", "by the table's own properties"))
-    more = len(remarks) - _MOST_REMARKS
-    lines = [labelled(label, text, columns=columns) for label, text in remarks[:_MOST_REMARKS]]
-    if more > 0:
-        lines.append(f"and {count(more, 'remark')} more: see --json")
-    parts.append("\n".join(lines))
-    return "\n\n".join(filter(None, parts))
+        remarks.insert(0, Remark("asked for", "by the table's own properties"))
+    below = remarks_text(remarks[:_MOST_REMARKS], columns=columns)
+    if (more := len(remarks) - _MOST_REMARKS) > 0:
+        below += f"\nand {count(more, 'remark')} more: see --json"
+    return paragraphs(head, table(added_table(report.totals), columns=columns), below)
 
 
 def table_document(report: TableReport) -> Document:
     """Return the entry `table` of the JSON."""
     facts = (
-        "table",
-        "format",
-        "dry_run",
-        "version_before",
-        "columns",
-        "asked_by_table",
-        "num_files",
-        "num_footers",
-        "num_to_do",
-        "num_waiting",
-        "bytes_waiting",
-        "num_commits_planned",
-        "num_filters",
-        "bytes_before",
-        "bytes_after",
-        "commits",
-        "left_over",
-        "undecided",
-        "notes",
+        *("table", "format", "dry_run", "version_before", "columns", "asked_by_table"),
+        *("num_files", "num_footers", "num_to_do", "num_waiting", "bytes_waiting"),
+        *("num_commits_planned", "num_filters", "bytes_before", "bytes_after", "commits"),
+        *("left_over", "undecided", "notes"),
     )
     change = ("path", "fate", "new_path", "num_filters", "size_before", "size_after", "reason")
     return {

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from importlib.resources import files as package_files
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.reports.figures import figures_of, share_of_bytes
 from parquet_bloomwriter.reports.inspection import (
     FileFilters,
     InspectReport,
     column_table,
+    figures_of,
+    filter_table,
     remarks_on,
+    share_of_bytes,
 )
 from parquet_bloomwriter.reports.markup import (
     Html,
@@ -30,16 +32,15 @@ from parquet_bloomwriter.reports.markup import (
     scrollable,
 )
 from parquet_bloomwriter.reports.page.layout import strips_of_files
-from parquet_bloomwriter.reports.page.sections import file_table, filter_table, lookup_table
+from parquet_bloomwriter.reports.page.sections import file_table, lookup_table
 from parquet_bloomwriter.reports.page.strips import Places, panel
-from parquet_bloomwriter.reports.rewriting import listed_names
-from parquet_bloomwriter.text import clipped, count, percent, size
+from parquet_bloomwriter.text import clipped, count, listed_names, percent, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from parquet_bloomwriter.reports.figures import ColumnFigures
+    from parquet_bloomwriter.reports.inspection import ColumnFigures
     from parquet_bloomwriter.reports.markup import Content
     from parquet_bloomwriter.reports.summary import Remark, Table
 
@@ -47,6 +48,11 @@ _MOST_WRITERS = 3
 _MOST_REMARKS = 200
 _LONGEST_REMARK = 1_000
 """Characters."""
+
+_FILTER_COLUMNS = (
+    *("column", "file", "row group", "offset", "bytes", "place"),
+    *("values", "NDV", "fill", "FPP"),
+)
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -166,12 +172,12 @@ def _sections(files: Sequence[FileFilters]) -> list[Html]:
     columns = figures_of(files)
     parts = _remarks(remarks_on(files), has_filters=bool(columns))
     if columns:
-        parts += _section("Columns", _scrolled(column_table(columns)))
+        parts += _section("Columns", _scrolled(column_table(files).without("of file", "place")))
         heading = "What a lookup reads if the value is in one row group only"
         parts += _section(heading, *_lookup_parts(columns))
         parts += _section("Where filters lie", *strips_of_files(files))
         parts += _section("Filters by row group", *panel(columns, Places.of(files)))
-        every = filter_table(files)
+        every = filter_table(files).only(*_FILTER_COLUMNS)
         parts.append(element("details", element("summary", "Every filter"), _scrolled(every)))
     if len(files) > 1:
         parts += _section("Files", _scrolled(file_table(files)))
@@ -215,6 +221,6 @@ def _section(heading: str, *parts: Html) -> list[Html]:
     return [element("h2", heading), *parts]
 
 
-def _scrolled(table: Table, *, class_: str = "scroll") -> Html:
+def _scrolled(table: Table[Any], *, class_: str = "scroll") -> Html:
     body, rest = laid_out(table, _LOOK)
     return joined([scrollable(body, label=table.caption, class_=class_), rest])

@@ -1,55 +1,17 @@
-"""The tables of a page: what lookups read, every filter, every file."""
+"""The tables of a page: what lookups read, and every file."""
 
 from __future__ import annotations
 
-from itertools import starmap
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.reports.inspection import quantity
-from parquet_bloomwriter.reports.markup import Html, element, identifier, named
-from parquet_bloomwriter.reports.summary import Heading, Table
+from parquet_bloomwriter.reports.markup import Html, element, named
+from parquet_bloomwriter.reports.summary import Column, Name, Table
 from parquet_bloomwriter.text import percent, rate, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.reports.figures import ColumnFigures
-    from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts
-    from parquet_bloomwriter.reports.markup import Content
-
-_FILES = (
-    Heading(title="path", is_text=True),
-    Heading(title="file", hint="Number of the file, as plots name it"),
-    Heading(title="size", hint="Bytes"),
-    Heading(title="rows"),
-    Heading(title="row groups"),
-    Heading(title="filters"),
-    Heading(title="bytes of filters", hint="Headers and bitsets"),
-    Heading(title="share"),
-    Heading(title="problems", hint="Filters that must not be trusted"),
-)
-_FILTERS = (
-    Heading(title="column", is_text=True),
-    Heading(title="file", hint="Number of the file"),
-    Heading(title="row group", hint="0-based"),
-    Heading(title="offset", hint="Of the header, bytes from the start of the file"),
-    Heading(title="bytes", hint="Header and bitset"),
-    Heading(title="place", is_text=True),
-    Heading(title="values", hint="Of the column chunk, nulls left out"),
-    Heading(title="NDV", hint="Distinct values, estimated from the bits"),
-    Heading(title="fill", hint="Share of bits that are set"),
-    Heading(title="FPP", hint="Exact rate, from the bits"),
-)
-_LOOKUPS = (
-    Heading(title="column", is_text=True),
-    Heading(title="share read, absent", is_text=True, hint="Share of all row groups that are read"),
-    Heading(title="row groups before", hint="Without filters, any value"),
-    Heading(title="row groups, there", hint="With filters, a value that one row group holds"),
-    Heading(title="row groups, absent", hint="With filters, a value that no row group holds"),
-    Heading(title="bytes before", hint="Without filters, any value"),
-    Heading(title="bytes, there", hint="With filters, a value that one row group holds"),
-    Heading(title="bytes, absent", hint="With filters, a value that no row group holds"),
-)
+    from parquet_bloomwriter.reports.inspection import ColumnFigures, FileFilters, LookupCost
 
 _FEW = 10
 """Below, expected numbers of row groups have two digits after the point."""
@@ -58,81 +20,38 @@ _HEIGHT, _THICKNESS = 16, 8
 """Of the drawing of a bar, and of the bar itself, pixels."""
 
 
-def file_table(files: Sequence[FileFilters]) -> Table:
+_FILES: tuple[Column[tuple[int, FileFilters]], ...] = (
+    Column(
+        "path", lambda one: "buffer" if one[1].path is None else Name(one[1].path), is_text=True
+    ),
+    Column("file", lambda one: one[0]),
+    Column("size", lambda one: one[1].size),
+    Column("rows", lambda one: one[1].num_rows),
+    Column("row groups", lambda one: one[1].num_row_groups),
+    Column("filters", lambda one: len(one[1].filters)),
+    Column("bytes of filters", lambda one: one[1].num_filter_bytes),
+    Column("share", lambda one: one[1].share if one[1].size else None, percent),
+    Column(
+        "problems", lambda one: sum(facts.problem is not None for facts in one[1].filters) or None
+    ),
+)
+_FILE_HINTS = {
+    "file": "Number of the file, as plots name it",
+    "size": "Bytes",
+    "bytes of filters": "Headers and bitsets",
+    "problems": "Filters that must not be trusted",
+}
+
+
+def file_table(files: Sequence[FileFilters]) -> Table[tuple[int, FileFilters]]:
     """Return the table of files, a row for each."""
     return Table(
         caption="Files",
-        headings=_FILES,
-        rows=starmap(_file_row, enumerate(files, start=1)),
-        num_rows=len(files),
+        columns=_FILES,
+        rows=list(enumerate(files, start=1)),
         noun="file",
+        hints=_FILE_HINTS,
     )
-
-
-def filter_table(files: Sequence[FileFilters]) -> Table:
-    """Return the table of filters, a row for each."""
-    return Table(
-        caption="Every filter",
-        headings=_FILTERS,
-        rows=(
-            _filter_row(number, facts)
-            for number, file in enumerate(files, start=1)
-            for facts in file.filters
-        ),
-        num_rows=sum(len(file.filters) for file in files),
-        noun="filter",
-    )
-
-
-def _file_row(number: int, file: FileFilters) -> list[Content]:
-    num_problems = sum(one.problem is not None for one in file.filters)
-    return [
-        "buffer" if file.path is None else identifier(file.path),
-        f"{number:,}",
-        f"{file.size:,}",
-        f"{file.num_rows:,}",
-        f"{file.num_row_groups:,}",
-        f"{len(file.filters):,}",
-        f"{file.num_filter_bytes:,}",
-        percent(file.share) if file.size else "-",
-        f"{num_problems:,}" if num_problems else "-",
-    ]
-
-
-def _filter_row(number: int, facts: FilterFacts) -> list[Content]:
-    return [
-        identifier(facts.column),
-        f"{number:,}",
-        f"{facts.row_group:,}",
-        f"{facts.offset:,}",
-        "-" if facts.length is None else f"{facts.length:,}",
-        facts.place.value,
-        f"{facts.num_values:,}",
-        quantity(facts.ndv),
-        "-" if facts.fill is None else percent(facts.fill),
-        rate(facts.fpp),
-    ]
-
-
-def lookup_table(columns: Sequence[ColumnFigures]) -> Table:
-    """Return the table of what lookups read, a row with a bar for each column."""
-    return Table(
-        caption="What a lookup reads, by column",
-        headings=_LOOKUPS,
-        rows=map(_row, columns),
-        num_rows=len(columns),
-        noun="column",
-    )
-
-
-def _row(column: ColumnFigures) -> list[Content]:
-    costs = (column.without_filters, column.present, column.absent)
-    return [
-        identifier(column.name),
-        _bar(column),
-        *[_expected(cost.row_groups) for cost in costs],
-        *[size(round(cost.num_bytes)) for cost in costs],
-    ]
 
 
 def _bar(column: ColumnFigures) -> Html:
@@ -152,10 +71,47 @@ def _bar(column: ColumnFigures) -> Html:
     )
 
 
-def _expected(row_groups: float) -> str:
+def _bytes(cost: LookupCost) -> str:
+    return size(round(cost.num_bytes))
+
+
+def _groups(cost: LookupCost) -> str:
     """Write an expected number of row groups, with few digits."""
+    row_groups = cost.row_groups
     if row_groups < 1:
         return rate(row_groups)
     digits = 2 if row_groups < _FEW else 1
     whole, _, part = f"{row_groups:,.{digits}f}".partition(".")
     return f"{whole}.{part}".rstrip("0").rstrip(".")
+
+
+_LOOKUPS: tuple[Column[ColumnFigures], ...] = (
+    Column("column", lambda one: Name(one.name), is_text=True),
+    Column("share read, absent", _bar, is_text=True),
+    Column("row groups before", lambda one: _groups(one.without_filters)),
+    Column("row groups, there", lambda one: _groups(one.present)),
+    Column("row groups, absent", lambda one: _groups(one.absent)),
+    Column("bytes before", lambda one: _bytes(one.without_filters)),
+    Column("bytes, there", lambda one: _bytes(one.present)),
+    Column("bytes, absent", lambda one: _bytes(one.absent)),
+)
+_LOOKUP_HINTS = {
+    "share read, absent": "Share of all row groups that are read",
+    "row groups before": "Without filters, any value",
+    "row groups, there": "With filters, a value that one row group holds",
+    "row groups, absent": "With filters, a value that no row group holds",
+    "bytes before": "Without filters, any value",
+    "bytes, there": "With filters, a value that one row group holds",
+    "bytes, absent": "With filters, a value that no row group holds",
+}
+
+
+def lookup_table(columns: Sequence[ColumnFigures]) -> Table[ColumnFigures]:
+    """Return the table of what lookups read, a row with a bar for each column."""
+    return Table(
+        caption="What a lookup reads, by column",
+        columns=_LOOKUPS,
+        rows=columns,
+        noun="column",
+        hints=_LOOKUP_HINTS,
+    )

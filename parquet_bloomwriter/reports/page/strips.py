@@ -21,15 +21,19 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.reports.figures import mean
 from parquet_bloomwriter.reports.markup import Html, element, identifier, joined, named, scrollable
+from parquet_bloomwriter.reports.summary import mean
 from parquet_bloomwriter.text import count, percent, rate, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from parquet_bloomwriter.reports.figures import ColumnFigures, PlacedFilter
-    from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts
+    from parquet_bloomwriter.reports.inspection import (
+        ColumnFigures,
+        FileFilters,
+        FilterFacts,
+        PlacedFilter,
+    )
 
 _KIBI = 1024
 _SMALLEST_RATE = 1e-12

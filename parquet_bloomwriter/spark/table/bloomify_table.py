@@ -221,9 +221,9 @@ def _bloomify_by_commits(
     **options: Any,  # noqa: ANN401  those of the library's verb
 ) -> DataFrame:
     """Add filters to a Delta or Iceberg table; return what became of its files."""
-    from parquet_bloomwriter.reports.table import FileFate
     from parquet_bloomwriter.spark.table.workers import SparkWorkers
     from parquet_bloomwriter.tables.add import bloomify_table as add_to_table
+    from parquet_bloomwriter.tables.report import FileFate
 
     if is_connect(spark):
         raise InvalidArgument(

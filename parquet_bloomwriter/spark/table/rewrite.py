@@ -22,7 +22,7 @@ from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.replace.temporary import remove_stale, temporary_beside
-from parquet_bloomwriter.reports.rewriting import Status
+from parquet_bloomwriter.rewrite.report import Status
 from parquet_bloomwriter.source.open import opened_with_footer, read_footer
 from parquet_bloomwriter.spark.table.checksums import Sidecar
 from parquet_bloomwriter.spark.table.journal import Journal, Line, digest, state_of
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from parquet_bloomwriter.metadata import Footer, Leaf
-    from parquet_bloomwriter.reports.rewriting import AddReport
     from parquet_bloomwriter.rewrite.plan import Placement
+    from parquet_bloomwriter.rewrite.report import AddReport
     from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.spark.table.files import TableFile
 

@@ -8,8 +8,8 @@ import pytest
 
 from parquet_bloomwriter import bloomify_table, index, probe
 from parquet_bloomwriter.iceberg.catalog import open_catalog
-from parquet_bloomwriter.reports.table import FileFate
 from parquet_bloomwriter.stores.s3.settings import install
+from parquet_bloomwriter.tables.report import FileFate
 from tests.index.stores.support import ids
 from tests.support.iceberg_commits import CATALOG, configuration_on
 

@@ -20,7 +20,7 @@ from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.filters.hazards import Reading
 from parquet_bloomwriter.rewrite.plan import Placement
 from parquet_bloomwriter.source.open import opened_with_footer
-from parquet_bloomwriter.verbs.engine_queries import Form, Question
+from parquet_bloomwriter.verbs.engines.queries import Form, Question
 from tests.torture.types.cases import CASES
 from tests.torture.types.rows import rows_of
 from tests.torture.types.writers import GROUP_ROWS, PyArrow

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.filters.hazards import HAZARDS, Reading, Shape
-from parquet_bloomwriter.verbs.engine_queries import ENGINES, ask
+from parquet_bloomwriter.verbs.engines.queries import ENGINES, ask
 from tests.readers.releases.cases import PLACEMENTS
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.filters.hazards import Hazard
     from parquet_bloomwriter.rewrite.plan import Placement
-    from parquet_bloomwriter.verbs.engine_queries import Reply
+    from parquet_bloomwriter.verbs.engines.queries import Reply
     from tests.readers.releases.cases import Asked
 
 _SECONDS = 5.0

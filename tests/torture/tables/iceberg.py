@@ -19,8 +19,8 @@ from pyiceberg.exceptions import (
 )
 
 from parquet_bloomwriter import bloomify_table, inspect, verify
-from parquet_bloomwriter.reports.table import FileFate
 from parquet_bloomwriter.tables.replacement import Limits
+from parquet_bloomwriter.tables.report import FileFate
 from tests.stores.servers import SeaweedFS
 from tests.support.delta_real import bag
 from tests.support.iceberg_deletes import live_entries

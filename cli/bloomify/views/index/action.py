@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bloomify.console.table import paragraphs
 from bloomify.exits import ExitCode
 from bloomify.views.index import command_line
-from bloomify.views.index.info import columns_table, no_global, of_data, remarks_text
+from bloomify.views.index.info import columns_table, no_global, of_data, remarks_below
 from parquet_bloomwriter.text import count, name, safe, size
 
 if TYPE_CHECKING:
@@ -47,8 +48,7 @@ class ActionText:
         is_new = report.changed and _verb_of(report) in _BUILDING
         if is_new and report.columns:
             parts.append(columns_table(report.columns, columns=self.columns))
-        parts.append(remarks_text(self._remarks(report), columns=self.columns))
-        return "\n\n".join(filter(None, parts))
+        return paragraphs(*parts, remarks_below(self._remarks(report), columns=self.columns))
 
     def _remarks(self, report: IndexReport) -> Iterator[tuple[str, str]]:
         yield from _unindexed(report)

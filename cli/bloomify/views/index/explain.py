@@ -5,38 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bloomify.console.table import Heading, table
+from bloomify.console.table import paragraphs, table
 from bloomify.views.index.lookup import headline
-from parquet_bloomwriter.index.report import Code
-from parquet_bloomwriter.text import name as shown
-from parquet_bloomwriter.text import safe
+from parquet_bloomwriter.index.report import Code, IndexAnswer, use_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from bloomify.views.base import Document
-    from parquet_bloomwriter.index.report import IndexUse, LookupReport
+    from parquet_bloomwriter.index.report import LookupReport
 
 _ELSEWHERE = frozenset({Code.MISSING_INDEXED_COL, Code.INDEX_NOT_ACTIVE, Code.INDEX_BROKEN})
 """Reasons that get no row of a condition: they stand in the table of indexes."""
-
-_WHY = Heading(title="why not", is_text=True, is_sentence=True)
-
-_INDEX_HEADINGS = (
-    Heading(title="index", is_text=True),
-    Heading(title="columns", is_text=True, is_extra=True),
-    Heading(title="files known"),
-    Heading(title="excluded"),
-    _WHY,
-)
-
-_CONDITION_HEADINGS = (
-    Heading(title="condition", is_text=True),
-    Heading(title="index", is_text=True),
-    Heading(title="excluded"),
-    _WHY,
-)
-
 
 _LISTED = (
     "The table was listed on the store to see that its files are as they were indexed: an index "
@@ -63,19 +41,15 @@ class ExplanationText:
     def of(self, explanation: Explanation) -> str:
         """Return the whole report."""
         whole = explanation.whole
-        parts = [headline(whole)]
-        parts.append(self._table(_INDEX_HEADINGS, map(_index_row, whole.indexes)))
-        rows = [row for part in explanation.parts for row in _condition_rows(part)]
-        if rows:
-            parts.append(self._table(_CONDITION_HEADINGS, rows))
-        if whole.was_listed and "://" in whole.root:
-            parts.append(_LISTED)
-        return "\n\n".join(parts)
-
-    def _table(
-        self, headings: Sequence[Heading], rows: Iterator[list[str]] | list[list[str]]
-    ) -> str:
-        return table(headings, list(rows), columns=self.columns)
+        model = use_table([IndexAnswer(whole.predicate, use) for use in whole.indexes])
+        answers = [one for part in explanation.parts for one in _relevant(part)]
+        was_listed = whole.was_listed and "://" in whole.root
+        return paragraphs(
+            headline(whole),
+            table(model.without("condition"), columns=self.columns),
+            table(use_table(answers).without("columns", "files known"), columns=self.columns),
+            _LISTED if was_listed else "",
+        )
 
 
 def explanation_document(explanation: Explanation) -> Document:
@@ -90,27 +64,11 @@ def explanation_document(explanation: Explanation) -> Document:
     return {**plain(explanation.whole), "conditions": conditions}
 
 
-def _index_row(use: IndexUse) -> list[str]:
-    names = ", ".join(map(shown, use.columns))
-    return [safe(use.name), names or "-", f"{use.num_known:,}", _excluded(use), _why_not(use)]
-
-
-def _condition_rows(part: LookupReport) -> Iterator[list[str]]:
-    """Yield a row for each index that has the column of a comparison; one row if none has."""
-    condition, relevant = safe(part.predicate), False
-    for use in part.indexes:
-        code = None if use.reason is None else use.reason.code
-        if code not in _ELSEWHERE:
-            relevant = True
-            yield [condition, safe(use.name), _excluded(use), _why_not(use)]
-    if not relevant:
-        why = f"{Code.MISSING_INDEXED_COL}: no index that can be used is about it"
-        yield [condition, "-", "-", why]
-
-
-def _excluded(use: IndexUse) -> str:
-    return f"{use.num_excluded:,}" if use.num_known else "-"
-
-
-def _why_not(use: IndexUse) -> str:
-    return "" if use.reason is None else f"{use.reason.code}: {safe(use.reason.text)}"
+def _relevant(part: LookupReport) -> list[IndexAnswer]:
+    """Return the answers of indexes that have the column of a comparison; one if none has."""
+    answers = [
+        IndexAnswer(part.predicate, use)
+        for use in part.indexes
+        if use.reason is None or use.reason.code not in _ELSEWHERE
+    ]
+    return answers or [IndexAnswer(part.predicate, None)]

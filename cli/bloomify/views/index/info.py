@@ -5,14 +5,20 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
-from bloomify.console.table import Heading, labelled, table
+from bloomify.console.table import paragraphs, remarks_text, table
 from bloomify.views.index import command_line
-from parquet_bloomwriter.text import count, name, percent, rate, safe, size
+from parquet_bloomwriter.index.report import (
+    OF_ALL_VALUES,
+    PIECES,
+    column_table,
+    info_table,
+    moment,
+)
+from parquet_bloomwriter.text import count, name, percent, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,35 +28,6 @@ if TYPE_CHECKING:
 
 _INDENT = 11
 """Columns before the text of a remark."""
-
-_COLUMN_HEADINGS = (
-    Heading(title="column", is_text=True),
-    Heading(title="FPP asked"),
-    Heading(title="bytes"),
-    Heading(title="parts", is_extra=True),
-    Heading(title="slice bytes", is_extra=True),
-    Heading(title="joins: NDV"),
-    Heading(title="joins: bytes"),
-    Heading(title="joins: FPP"),
-)
-
-_PIECES = ("parts", "slice bytes")
-"""Columns of the table that say what an index consists of."""
-
-_OF_ALL_VALUES = ("joins: NDV", "joins: bytes", "joins: FPP")
-"""Columns of the table about the filter of all values, which not every index has."""
-
-_INFO_HEADINGS = (
-    Heading(title="index", is_text=True),
-    Heading(
-        title="state", is_text=True, colors={"ACTIVE": "green", "DELETED": "yellow", "-": "red"}
-    ),
-    Heading(title="columns", is_text=True),
-    Heading(title="files"),
-    Heading(title="of data"),
-    Heading(title="bytes"),
-    Heading(title="since", is_text=True, is_extra=True),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,19 +43,16 @@ class InfosText:
 
     def of_all(self, infos: Sequence[IndexInfo]) -> str:
         """Return a row for each index, and the problems."""
-        if not infos:
-            return ""
-        listed = table(_INFO_HEADINGS, [_info_row(info) for info in infos], columns=self.columns)
         remarks = [(label, f"{safe(i.name)}: {t}") for i in infos for label, t in self._troubles(i)]
-        return "\n\n".join(filter(None, [listed, remarks_text(remarks, columns=self.columns)]))
+        listed = table(info_table(infos), columns=self.columns)
+        return paragraphs(listed, remarks_below(remarks, columns=self.columns))
 
     def of_one(self, info: IndexInfo) -> str:
         """Return one index in full."""
         listed = columns_table(info.columns, columns=self.columns, in_full=True)
         no_joins = no_global(info, table_=self.table, home=self.home)
         remarks = [*no_joins, *self._changes(info), *self._troubles(info)]
-        parts = [_headline(info), listed, remarks_text(remarks, columns=self.columns)]
-        return "\n\n".join(filter(None, parts))
+        return paragraphs(_headline(info), listed, remarks_below(remarks, columns=self.columns))
 
     def _changes(self, info: IndexInfo) -> Iterator[tuple[str, str]]:
         from parquet_bloomwriter.index.config import are_slices_wanted
@@ -90,7 +64,7 @@ class InfosText:
         if not are_slices_wanted(info.options):
             yield "slices", "none are written"
         if info.action:
-            yield "since", f"{_moment(info.created_ms)}, {safe(info.action)}"
+            yield "since", f"{moment(info.created_ms)}, {safe(info.action)}"
         if info.appended is None or info.deleted is None:
             return
         if not info.appended and not info.deleted:
@@ -104,7 +78,7 @@ class InfosText:
         if info.problem:
             yield "problem", safe(info.problem)
         if info.busy is not None:
-            since = _moment(info.busy_since_ms or 0)
+            since = moment(info.busy_since_ms or 0)
             words = self._type("cancel", info)
             yield "busy", f"{info.busy} since {since}; if that command has died: {words}"
 
@@ -149,25 +123,17 @@ def columns_table(
         columns: Width of the terminal; None where there is none.
         in_full: Whether to say what the index consists of, too.
     """
-    if not indexed:
-        return ""
-    left_out: tuple[str, ...] = () if in_full else _PIECES
-    if not in_full and all(column.global_bytes is None for column in indexed):
-        left_out += _OF_ALL_VALUES
-    shown = [at for at, one in enumerate(_COLUMN_HEADINGS) if one.title not in left_out]
-    rows = [_column_row(column) for column in indexed]
-    return table(
-        [_COLUMN_HEADINGS[at] for at in shown],
-        [[row[at] for at in shown] for row in rows],
-        columns=columns,
-    )
+    model = column_table(indexed)
+    if not in_full:
+        model = model.without(*PIECES)
+        if all(column.global_bytes is None for column in indexed):
+            model = model.without(*OF_ALL_VALUES)
+    return table(model, columns=columns)
 
 
-def remarks_text(remarks: Iterable[tuple[str, str]], *, columns: int | None) -> str:
+def remarks_below(remarks: Iterable[tuple[str, str]], *, columns: int | None) -> str:
     """Return labelled remarks, to stand below a table."""
-    return "\n".join(
-        labelled(label, text, columns=columns, indent=_INDENT) for label, text in remarks
-    )
+    return remarks_text(remarks, columns=columns, indent=_INDENT)
 
 
 def no_global(
@@ -202,18 +168,6 @@ def of_data(index_bytes: int, source_bytes: int) -> str:
     return f"{size(index_bytes)} for {size(source_bytes)} of data{share}"
 
 
-def _info_row(info: IndexInfo) -> list[str]:
-    return [
-        safe(info.name),
-        str(info.state or "-"),
-        ", ".join(name(column.name) for column in info.columns) or "-",
-        f"{info.num_files:,}",
-        size(info.source_bytes),
-        f"{info.index_bytes:,}",
-        _moment(info.created_ms) if info.created_ms else "-",
-    ]
-
-
 def _headline(info: IndexInfo) -> str:
     title = click.style(f"{safe(info.name)}:", bold=True)
     if info.state is None:
@@ -221,21 +175,3 @@ def _headline(info: IndexInfo) -> str:
     files = count(info.num_files, "file")
     sizes = of_data(info.index_bytes, info.source_bytes)
     return f"{title} {info.state}, {files} of {safe(info.root)}, {sizes}"
-
-
-def _moment(milliseconds: int) -> str:
-    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _column_row(column: IndexColumn) -> list[str]:
-    has_global = column.global_bytes is not None
-    return [
-        name(column.name),
-        rate(column.fpp),
-        f"{column.part_bytes:,}",
-        f"{column.num_parts:,}",
-        "-" if column.slice_bytes is None else f"{column.slice_bytes:,}",
-        f"{column.global_ndv:,}" if has_global else "-",
-        f"{column.global_bytes:,}" if has_global else "-",
-        rate(column.global_fpp),
-    ]

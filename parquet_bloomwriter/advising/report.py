@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from collections import defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from parquet_bloomwriter.reports.inspection import quantity
-from parquet_bloomwriter.reports.markup import identifier
 from parquet_bloomwriter.reports.notebook import notebook_html
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
+from parquet_bloomwriter.reports.summary import Column, Name, Remark, Summary, Table, quantity
 from parquet_bloomwriter.text import count, listed, name, percent, rate, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from parquet_bloomwriter.advising.column_profile import ColumnProfile
-    from parquet_bloomwriter.reports.markup import Content
 
 
 class Advice(StrEnum):
@@ -210,25 +208,13 @@ class AdviseReport:
 
     def summary(self) -> Summary:
         """Return the report in short: a headline, a table and remarks, as plain values."""
-        remarks = [
-            Remark(label="note", sentence=f"{name(column.name)}: {note}")
-            for column in self.ranked
-            for note in column.notes
-        ]
-        if self.command:
-            remarks.insert(0, Remark(label="to run", sentence=self.command))
+        remarks = [Remark("to run", self.command)] if self.command else []
         paths = self.paths if len(self.paths) == 1 else (count(self.num_files, "file"),)
         return Summary(
             paths=paths if self.paths else (None,),
             headline=_headline(self),
-            table=Table(
-                caption="Advice by column",
-                headings=_HEADINGS,
-                rows=map(_row, self.ranked),
-                num_rows=len(self.columns),
-                noun="column",
-            ),
-            remarks=tuple(remarks),
+            table=advice_table(self).without("of file"),
+            remarks=(*remarks, *notes_of(self)),
         )
 
     _repr_html_ = notebook_html
@@ -255,19 +241,6 @@ def _as_path(path: str) -> str:
     return f"./{path}" if path.startswith("-") else path
 
 
-_HEADINGS = (
-    Heading(title="column", is_text=True),
-    Heading(title="type", is_text=True, hint="Logical type, or the physical one"),
-    Heading(title="advice", is_text=True),
-    Heading(title="NDV/row group", hint="Distinct values, estimated from a sample"),
-    Heading(title="bytes", hint="Headers and bitsets that would be added"),
-    Heading(title="read now", hint="Share of row groups that statistics leave to a lookup"),
-    Heading(title="with filters", hint="The same with filters, for a value that is there"),
-    Heading(title="absent", hint="The same with filters, for a value that is nowhere"),
-    Heading(title="reason", is_text=True, is_long=True),
-)
-
-
 def _headline(report: AdviseReport) -> str:
     if not report.added:
         return "no column deserves new filters"
@@ -277,20 +250,53 @@ def _headline(report: AdviseReport) -> str:
     return f"{count(len(report.added), 'column')} {verb} filters, {cost} at an FPP of {asked}"
 
 
-def _row(column: ColumnAdvice) -> list[Content]:
-    return [
-        identifier(column.name),
-        column.type,
-        column.verdict.value,
-        quantity(column.ndv),
-        "-" if column.num_filter_bytes is None else f"{column.num_filter_bytes:,}",
-        _rest(column.skipped_by_statistics),
-        _rest(column.skipped_present),
-        _rest(column.skipped_absent),
-        column.reason,
-    ]
+_HINTS = {
+    "type": "Logical type, or the physical one",
+    "NDV/row group": "Distinct values, estimated from a sample",
+    "adds bytes": "Headers and bitsets that would be added",
+    "read now": "Share of row groups that statistics leave to a lookup",
+    "with filters": "The same with filters, for a value that is there",
+    "absent": "The same with filters, for a value that is nowhere",
+}
 
 
-def _rest(skipped: float | None) -> str:
+def advice_table(report: AdviseReport) -> Table[ColumnAdvice]:
+    """Return the table of advice, with a row for each column, the best first."""
+    columns: tuple[Column[ColumnAdvice], ...] = (
+        Column("column", lambda one: Name(one.name), is_text=True),
+        Column("type", lambda one: one.type, is_text=True),
+        Column(
+            "advice",
+            lambda one: one.verdict,
+            is_text=True,
+            colors={"ADD": "green", "CONSIDER": "yellow"},
+        ),
+        Column("NDV/row group", lambda one: one.ndv, quantity),
+        Column("adds bytes", lambda one: one.num_filter_bytes or None),
+        Column(
+            "of file",
+            lambda one: one.num_filter_bytes / report.size if one.num_filter_bytes else None,
+            percent,
+        ),
+        Column("read now", lambda one: one.skipped_by_statistics, _rest),
+        Column("with filters", lambda one: one.skipped_present, _rest),
+        Column("absent", lambda one: one.skipped_absent, _rest),
+        Column("reason", lambda one: one.reason, is_text=True, is_long=True),
+    )
+    return Table(
+        caption="Advice by column", columns=columns, rows=report.ranked, noun="column", hints=_HINTS
+    )
+
+
+def notes_of(report: AdviseReport) -> list[Remark]:
+    """Return each distinct note once, with the columns that it is about."""
+    notes: dict[str, list[str]] = defaultdict(list)
+    for column in report.ranked:
+        for note in column.notes:
+            notes[note].append(name(column.name))
+    return [Remark("note", f"{', '.join(names)}: {note}") for note, names in notes.items()]
+
+
+def _rest(skipped: float) -> str:
     """Return the share of row groups that is read, as text."""
-    return "-" if skipped is None else percent(1 - skipped)
+    return percent(1 - skipped)

@@ -15,7 +15,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.columns import why_not_looked_up
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.schema import PhysicalType
-from parquet_bloomwriter.verbs.engine_queries import Question
+from parquet_bloomwriter.verbs.engines.queries import Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.metadata.footer import Footer
     from parquet_bloomwriter.metadata.schema import Leaf
-    from parquet_bloomwriter.verbs.engine_queries import Value
+    from parquet_bloomwriter.verbs.engines.queries import Value
 
 _TYPES = (
     PhysicalType.INT32,

@@ -7,14 +7,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.iceberg.names import parse_name
-from parquet_bloomwriter.reports.markup import identifier
 from parquet_bloomwriter.reports.notebook import notebook_html
-from parquet_bloomwriter.reports.rewriting import ADDED_HEADINGS
-from parquet_bloomwriter.reports.summary import Remark, Summary, Table
+from parquet_bloomwriter.reports.summary import Remark, Summary
+from parquet_bloomwriter.rewrite.report import added_table
 from parquet_bloomwriter.text import count, listed, safe, size
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.reports.rewriting import ColumnTotals
+    from parquet_bloomwriter.rewrite.report import ColumnTotals
 
 
 class FileFate(StrEnum):
@@ -194,32 +193,27 @@ class TableReport:
             return "VACUUM removes it"
         return f"on Spark, {_call(self.table, 'remove_orphan_files')} removes it"
 
-    def remarks(self) -> list[tuple[str, str]]:
-        """Return the remarks, each with a label of one or two words."""
+    def remarks(self) -> list[Remark]:
+        """Return what became of files, and the notes."""
         found = [
-            (str(one.fate), f"{safe(one.path)}: {safe(one.reason)}")
+            Remark(str(one.fate), f"{safe(one.path)}: {safe(one.reason)}")
             for one in self.changes
             if one.fate in (FileFate.DROPPED, FileFate.KEPT, FileFate.FAILED)
         ]
         if self.num_waiting:
             waiting = f"{count(self.num_waiting, 'file')} ({size(self.bytes_waiting)})"
             left = f"{waiting} beyond the limits, left to the next run, or to larger limits"
-            found.append(("waiting", left))
+            found.append(Remark("waiting", left))
         if self.commits:
-            kept = size(self.bytes_before)
-            found.append(
-                ("kept", f"{kept} of old files, for time travel, until {self._removes_old}")
-            )
+            old = f"{size(self.bytes_before)} of old files, for time travel"
+            found.append(Remark("kept", f"{old}, until {self._removes_old}"))
         found += [
-            ("left over", f"{safe(path)} is not in the table; {self._removes_left_over}")
+            Remark("left over", f"{safe(path)} is not in the table; {self._removes_left_over}")
             for path in self.left_over
         ]
-        found += [
-            ("undecided", f"{safe(path)} may be in the table, which its history tells; keep it")
-            for path in self.undecided
-        ]
-        found += [("note", one) for one in self.notes]
-        return found
+        maybe = "may be in the table, which its history tells; keep it"
+        found += [Remark("undecided", f"{safe(path)} {maybe}") for path in self.undecided]
+        return found + [Remark("note", one) for one in self.notes]
 
     def __str__(self) -> str:
         """Return a line for the table, and one for each remark."""
@@ -231,16 +225,8 @@ class TableReport:
         return Summary(
             paths=(self.table, None),
             headline=self.headline,
-            table=Table(
-                caption="Filters added, by column",
-                headings=ADDED_HEADINGS,
-                rows=([identifier(one.name), *one.figures()] for one in self.totals),
-                num_rows=len(self.totals),
-                noun="column",
-            )
-            if self.totals
-            else None,
-            remarks=tuple(Remark(label=label, sentence=text) for label, text in self.remarks()),
+            table=added_table(self.totals),
+            remarks=tuple(self.remarks()),
         )
 
     _repr_html_ = notebook_html

@@ -1,6 +1,6 @@
 """The program that lets an engine count rows, run by the Python that has the engine.
 
-`engine_queries` runs the text of this module with `python -c`, so that an engine may break, and may
+`queries` runs the text of this module with `python -c`, so that an engine may break, and may
 belong to another environment. The program therefore imports nothing of this package, and works with
 Python 3.9. Its only argument is the name of an engine. Standard input has a JSON list of questions;
 standard output gets a line of JSON with the engine's version, and then one for each answer: a

@@ -8,15 +8,22 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.reports.figures import BITS_PER_BYTE
-from parquet_bloomwriter.reports.markup import identifier
 from parquet_bloomwriter.reports.notebook import notebook_html
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
+from parquet_bloomwriter.reports.summary import (
+    BITS_PER_BYTE,
+    Column,
+    Name,
+    Remark,
+    Summary,
+    Table,
+    tenths,
+)
 from parquet_bloomwriter.text import (
     count,
     growth,
     growth_warning,
     listed,
+    listed_names,
     name,
     rate,
     row_groups,
@@ -25,10 +32,8 @@ from parquet_bloomwriter.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from parquet_bloomwriter.reports.markup import Content
-    from parquet_bloomwriter.reports.store import StoreReport
     from parquet_bloomwriter.rewrite.plan import Piece
 
 
@@ -258,27 +263,31 @@ class AddReport:
             [*map(str, self.columns), *warnings, *(f"note: {text}" for text in notes)],
         )
 
-    def summary(self) -> Summary:
-        """Return the report in short: a headline, a table and remarks, as plain values."""
+    @property
+    def headline(self) -> str:
+        """The result, in one line."""
+        filters = count(self.num_built, "filter")
+        if self.dry_run:
+            return f"{filters} would be added, {growth(self.size_before, self.size_after)}"
+        if not self.written and not self.num_built:
+            return "no filter to add; the file stays as it is"
+        done = f"{filters} added" if self.num_built else "copied without new filters"
+        return f"{done}, {growth(self.size_before, self.size_after)}"
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """The reasons of skipped and replaced filters, and where filters lie; no warnings."""
         remarks = remarks_on(self)
         if self.fallback:
-            sentence = f"filters go to the end of the file: {self.fallback}"
-            remarks.append(Remark(label="note", sentence=sentence))
+            remarks.append(Remark("note", f"filters go to the end of the file: {self.fallback}"))
         if self.left_bytes:
-            sentence = f"{size(self.left_bytes)} of replaced filters stay in the file, unused"
-            remarks.append(Remark(label="note", sentence=sentence))
-        return Summary(
-            paths=(self.path, self.output),
-            headline=_added_headline(self),
-            table=Table(
-                caption="Filters added, by column",
-                headings=ADDED_HEADINGS,
-                rows=map(_added_row, self.columns),
-                num_rows=len(self.columns),
-                noun="column",
-            ),
-            remarks=tuple(remarks),
-        )
+            left = size(self.left_bytes)
+            remarks.append(Remark("note", f"{left} of replaced filters stay in the file, unused"))
+        return remarks
+
+    def summary(self) -> Summary:
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        return _summary_of(self, added_table(map(ColumnTotals.of, self.columns)))
 
     _repr_html_ = notebook_html
 
@@ -323,22 +332,29 @@ class StripReport:
         lines = [*map(name, self.columns), *left, *self.notes]
         return listed(f"{head}, {growth(self.size_before, self.size_after)}", lines)
 
-    def summary(self) -> Summary:
-        """Return the report in short: a headline, a table and remarks, as plain values."""
+    @property
+    def headline(self) -> str:
+        """The result, in one line."""
+        if not self.num_filters:
+            return "there is no filter to take out"
+        done = "would be taken out" if self.dry_run else "taken out"
+        sizes = growth(self.size_before, self.size_after)
+        return f"{count(self.num_filters, 'filter')} {done}, {sizes}"
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """The columns concerned, the bytes that stay, and the notes."""
         remarks = []
         if self.columns:
-            remarks.append(Remark(label="columns", sentence=listed_names(map(name, self.columns))))
+            remarks.append(Remark("columns", listed_names(map(name, self.columns))))
         if self.left_bytes:
-            left = f"{size(self.left_bytes)} stay in the file"
             reason = "nothing may move, or it is not certain that they belong to a filter alone"
-            remarks.append(Remark(label="note", sentence=f"{left}: {reason}"))
-        remarks += [Remark(label="note", sentence=note) for note in self.notes]
-        headline = "there is no filter to take out"
-        if self.num_filters:
-            done = "would be taken out" if self.dry_run else "taken out"
-            headline = f"{count(self.num_filters, 'filter')} {done}, {_growth(self)}"
-        paths = (self.path, self.output)
-        return Summary(paths=paths, headline=headline, remarks=tuple(remarks))
+            remarks.append(Remark("note", f"{size(self.left_bytes)} stay in the file: {reason}"))
+        return remarks + [Remark("note", note) for note in self.notes]
+
+    def summary(self) -> Summary:
+        """Return the report in short: a headline and remarks, as plain values."""
+        return _summary_of(self)
 
     _repr_html_ = notebook_html
 
@@ -376,39 +392,86 @@ class RepairReport:
             f"{head}, {growth(self.size_before, self.size_after)}", map(safe, self.unrepaired)
         )
 
+    @property
+    def headline(self) -> str:
+        """The result, in one line."""
+        if not self.num_repaired:
+            return "no length of a filter is missing"
+        done = "would be filled in" if self.dry_run else "filled in"
+        lengths = f"{count(self.num_repaired, 'length')} of filters"
+        return f"{lengths} {done}, {growth(self.size_before, self.size_after)}"
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """The filters that cannot be trusted."""
+        return [Remark("doubtful", where) for where in self.unrepaired]
+
     def summary(self) -> Summary:
-        """Return the report in short: a headline, a table and remarks, as plain values."""
-        headline = "no length of a filter is missing"
-        if self.num_repaired:
-            done = "would be filled in" if self.dry_run else "filled in"
-            lengths = f"{count(self.num_repaired, 'length')} of filters"
-            headline = f"{lengths} {done}, {_growth(self)}"
-        return Summary(
-            paths=(self.path, self.output),
-            headline=headline,
-            remarks=tuple(Remark(label="doubtful", sentence=where) for where in self.unrepaired),
-        )
+        """Return the report in short: a headline and remarks, as plain values."""
+        return _summary_of(self)
 
     _repr_html_ = notebook_html
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreReport:
+    """Requests and bytes, and the versions of the object."""
+
+    requests: Mapping[str, int]
+    """Number of requests that were made, by the operation's name in boto3; with failed requests."""
+
+    down: int
+    """Received bytes of objects."""
+
+    up: int
+    """Sent bytes of objects."""
+
+    copied: int
+    """Bytes that the store copied by itself, or would copy."""
+
+    planned: tuple[int, int, int] | None
+    """The further cost of writing, if nothing was written: requests, bytes down, bytes up; None if
+    the new version was written."""
+
+    old_version: str | None = None
+    """Id of the replaced version, which is the backup, in a bucket that keeps versions."""
+
+    new_version: str | None = None
+    """Id of the new version, in a bucket that keeps versions."""
+
+    notes: tuple[str, ...] = ()
+    """Properties that could not be kept or checked, one clause each."""
+
+    @property
+    def num_requests(self) -> int:
+        """Number of requests of all kinds."""
+        return sum(self.requests.values())
+
+    def __str__(self) -> str:
+        """Return one line."""
+        done = f"{count(self.num_requests, 'request')}, {size(self.down)} down, {size(self.up)} up"
+        if self.planned is not None:
+            requests, down, up = self.planned
+            done += f"; writing: {count(requests, 'request')}, {size(down)} down, {size(up)} up"
+        copied = f"; {size(self.copied)} copied by the store" if self.copied else ""
+        kept = f"; the old version is kept as {self.old_version}" if self.old_version else ""
+        return done + copied + kept
+
+
+def _summary_of(
+    report: AddReport | StripReport | RepairReport, table: Table[ColumnTotals] | None = None
+) -> Summary:
+    return Summary(
+        paths=(report.path, report.output),
+        headline=report.headline.replace("->", "→"),
+        table=table,
+        remarks=tuple(report.remarks),
+    )
 
 
 def _where(report: AddReport | StripReport | RepairReport) -> str:
     paths = [safe(path) for path in (report.path, report.output) if path is not None]
     return f"{' -> '.join(dict.fromkeys(paths)) or 'buffer'}: "
-
-
-_NAMES_LISTED = 12
-"""Columns named in one remark; the others are counted."""
-
-ADDED_HEADINGS = (
-    Heading(title="column", is_text=True),
-    Heading(title="row groups", hint="With a new filter, of all"),
-    Heading(title="NDV", hint="Distinct values per row group, summed"),
-    Heading(title="bytes", hint="Headers and bitsets"),
-    Heading(title="bits/value", hint="Bits of bitset per distinct value"),
-    Heading(title="FPP asked"),
-    Heading(title="worst FPP", hint="Worst exact rate of any filter, new or kept"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -491,21 +554,12 @@ class ColumnTotals:
         filters = f"{len(self.half_rates):,} of {self.num_built:,} filters"
         return f"{note}; an FPP of {half} would halve {filters} (with the option `replace`)"
 
-    def figures(self) -> tuple[str, ...]:
-        """Return the cells of the row, as in `ADDED_HEADINGS`, without the name."""
-        bits = self.bits_per_value
+    @property
+    def progress(self) -> str:
+        """The row groups with a new filter, of all; or with a filter that stays."""
         if self.num_kept and not self.num_built:
-            progress = f"{self.num_kept:,} kept"
-        else:
-            progress = f"{self.num_built:,} of {self.num_row_groups:,}"
-        return (
-            progress,
-            f"{self.ndv:,}" if self.num_built else "-",
-            f"{self.num_bytes:,}" if self.num_built else "-",
-            "-" if bits is None else f"{bits:,.1f}",
-            rate(self.asked_fpp),
-            rate(self.worst_fpp),
-        )
+            return f"{self.num_kept:,} kept"
+        return f"{self.num_built:,} of {self.num_row_groups:,}"
 
     def __add__(self, other: ColumnTotals) -> ColumnTotals:
         rates = [one for one in (self.worst_fpp, other.worst_fpp) if one is not None]
@@ -569,23 +623,33 @@ _SENTENCES = {
 }
 
 
-def _added_headline(report: AddReport) -> str:
-    filters = count(report.num_built, "filter")
-    if report.dry_run:
-        return f"{filters} would be added, {_growth(report)}"
-    if report.num_built:
-        return f"{filters} added, {_growth(report)}"
-    if report.written:
-        return f"copied without new filters, {_growth(report)}"
-    return "no filter to add; the file stays as it is"
+_ADDED: tuple[Column[ColumnTotals], ...] = (
+    Column("column", lambda one: Name(one.name), is_text=True),
+    Column("row groups", lambda one: one.progress),
+    Column("NDV", lambda one: one.ndv if one.num_built else None),
+    Column("bytes", lambda one: one.num_bytes if one.num_built else None),
+    Column("bits/value", lambda one: one.bits_per_value, tenths),
+    Column("FPP asked", lambda one: one.asked_fpp, rate),
+    Column("worst FPP", lambda one: one.worst_fpp, rate),
+)
+_ADDED_HINTS = {
+    "row groups": "With a new filter, of all",
+    "NDV": "Distinct values per row group, summed",
+    "bytes": "Headers and bitsets",
+    "bits/value": "Bits of bitset per distinct value",
+    "worst FPP": "Worst exact rate of any filter, new or kept",
+}
 
 
-def _growth(report: AddReport | StripReport | RepairReport) -> str:
-    return growth(report.size_before, report.size_after).replace("->", "→")
-
-
-def _added_row(column: ColumnReport) -> list[Content]:
-    return [identifier(column.name), *ColumnTotals.of(column).figures()]
+def added_table(totals: Iterable[ColumnTotals]) -> Table[ColumnTotals]:
+    """Return the table of filters added, with a row for each column."""
+    return Table(
+        caption="Filters added, by column",
+        columns=_ADDED,
+        rows=tuple(totals),
+        noun="column",
+        hints=_ADDED_HINTS,
+    )
 
 
 def remarks_on(report: AddReport) -> list[Remark]:
@@ -613,11 +677,3 @@ def _remark_on(chunk: ChunkReport) -> tuple[str, str] | None:
     if chunk.status is Status.BUILT:
         return ("replaced", chunk.reason) if chunk.reason else None
     return chunk.status.value, _SENTENCES.get(chunk.status, chunk.reason)
-
-
-def listed_names(names: Iterable[str]) -> str:
-    """List names of columns, as in "id, email and 3 more"."""
-    known = list(names)
-    more = len(known) - _NAMES_LISTED
-    listed = ", ".join(known[:_NAMES_LISTED])
-    return f"{listed} and {more:,} more" if more > 0 else listed

@@ -1,6 +1,6 @@
 """How engines are asked for the number of rows that have a value, in processes of their own.
 
-`engine_program` is the program that such a process runs. An engine is asked as its users ask it:
+`program` is the program that such a process runs. An engine is asked as its users ask it:
 with its own settings, none of them changed.
 """
 
@@ -33,7 +33,7 @@ Value: TypeAlias = (
 
 Form: TypeAlias = Literal["=", "IN", "join"]
 
-_PROGRAM = Path(__file__).with_name("engine_program.py")
+_PROGRAM = Path(__file__).with_name("program.py")
 _FIND = "import sys; from importlib.util import find_spec; print(*filter(find_spec, sys.argv[1:]))"
 
 
@@ -102,7 +102,7 @@ class Question:
     """Path of a file whose schema the engine reads by; None for the file's own schema."""
 
     def document(self) -> dict[str, object]:
-        """Return the question as `engine_program` reads it."""
+        """Return the question as `program` reads it."""
         return {
             "path": self.path,
             "column": self.column,
