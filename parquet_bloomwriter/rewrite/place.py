@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from parquet_bloomwriter.reports.store import StoreReport
     from parquet_bloomwriter.rewrite.plan import Chunk, Placement, Plan
+    from parquet_bloomwriter.rewrite.report import StoreReport
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, NewFile
     from parquet_bloomwriter.source import Source
 
