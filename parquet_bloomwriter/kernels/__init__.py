@@ -1,8 +1,9 @@
 """The loops over many values, hashes and bytes: compiled from C, or the reference in Python.
 
-Both have the same functions, with the same arguments, checks and results; the tests hold one
-against the other. `c/` is compiled when the package is installed; where that was not possible,
-`reference/` does the work, some 5 to 100 times slower. `COMPILED` says which one is in use, and
+The reference has the same functions, with the same arguments, checks and results, but for those
+that read files: without them, callers go the way that they go for files on stores. The tests hold
+one against the other. `c/` is compiled when the package is installed; where that was not possible,
+`reference/` does the work, some 5 to 500 times slower. `COMPILED` says which one is in use, and
 `MISSING` what to do about it.
 
 Rules for kernels:
@@ -109,9 +110,10 @@ if MISSING is not None:
     warnings.warn(MISSING, SlowKernels, stacklevel=2)
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.kernels import _compiled
     from parquet_bloomwriter.kernels import reference as _kernels
 else:
-    _kernels = _found
+    _kernels = _compiled = _found
 
 xxh64 = _kernels.xxh64
 xxh64_fixed = _kernels.xxh64_fixed
@@ -127,10 +129,10 @@ scan = _kernels.scan
 walk_pages = _kernels.walk_pages
 
 HAS_PREAD = hasattr(_kernels, "probe_usual")
-"""Whether the kernels that read files themselves are there: not on Windows."""
+"""Whether the kernels that read files themselves are there: in C, and not on Windows."""
 
 if HAS_PREAD:
-    walk_file = _kernels.walk_file
-    read_pieces = _kernels.read_pieces
-    probe_usual = _kernels.probe_usual
-    probe_groups = _kernels.probe_groups
+    walk_file = _compiled.walk_file
+    read_pieces = _compiled.read_pieces
+    probe_usual = _compiled.probe_usual
+    probe_groups = _compiled.probe_groups

@@ -58,7 +58,8 @@ PROBLEMS = {
 }
 """By the numbers that `scan`, `walk_pages` and `walk_file` return; from 10 on of page headers."""
 
-ENDS_EARLY, LACKS_FIELD, BAD_NUMBER, UNREADABLE = 1, 10, 11, 12
+ENDS_EARLY, NO_SUCH_TYPE, TOO_DEEP, TOO_MANY_ELEMENTS, TWICE, LONG_VARINT = range(1, 7)
+SHORT_STRUCT, OTHER_ELEMENTS, _, LACKS_FIELD, BAD_NUMBER, UNREADABLE = range(7, 13)
 
 MAX_HEADER_BYTES = 1 << 24
 """Bytes of a page header; pyarrow refuses longer ones."""

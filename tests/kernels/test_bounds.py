@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from parquet_bloomwriter.kernels import layout
+from parquet_bloomwriter.kernels import layout, reference
 from parquet_bloomwriter.metadata.page_headers import PAGE_HEADER
 
 Kernels: TypeAlias = Any
@@ -205,14 +205,23 @@ BAD: list[tuple[str, tuple[object, ...]]] = [
 ]
 
 
+READ_FILES = {"walk_file", "read_pieces", "probe_usual", "probe_groups"}
+
+
+def of(kernels: Kernels, cases: list[tuple[str, tuple[object, ...]]]) -> list[tuple[str, Any]]:
+    """Return the cases of the kernels that there are: the reference reads no files."""
+    is_reference = kernels is reference
+    return [case for case in cases if not (is_reference and case[0] in READ_FILES)]
+
+
 def test_arguments_that_fit(kernels: Kernels) -> None:
-    for kernel, arguments in GOOD:
+    for kernel, arguments in of(kernels, GOOD):
         getattr(kernels, kernel)(*arguments)
 
 
 def test_arguments_that_do_not_fit(kernels: Kernels) -> None:
     taken = []
-    for number, (kernel, arguments) in enumerate(BAD):
+    for number, (kernel, arguments) in enumerate(of(kernels, BAD)):
         try:
             getattr(kernels, kernel)(*arguments)
         except (ValueError, TypeError):
@@ -240,7 +249,7 @@ def test_a_schema_is_not_written_to(kernels: Kernels, place: int, part: slice) -
 
 def test_no_buffer_stays_held(kernels: Kernels) -> None:
     """A bytearray can be resized only if nobody holds its buffer."""
-    for kernel, arguments in (*GOOD, *BAD):
+    for kernel, arguments in of(kernels, [*GOOD, *BAD]):
         held = [bytearray(one) if isinstance(one, bytes | bytearray) else one for one in arguments]
         try:
             getattr(kernels, kernel)(*held)

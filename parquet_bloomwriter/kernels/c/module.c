@@ -6,7 +6,7 @@
  * lock is released around the loops, while the buffers are held.
  *
  * Limited API of Python 3.11; no memory is allocated but a table of the buffers of string views.
- * `kernels/reference/` has the same functions in Python.
+ * `kernels/reference/` has the same functions in Python, but for those that read files.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

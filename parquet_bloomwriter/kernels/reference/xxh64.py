@@ -1,44 +1,38 @@
-"""XXH64 with seed 0; the head of `c/xxh64.c` has its theory."""
+"""XXH64 with seed 0; the head of `c/xxh64.c` has its theory.
+
+pyarrow checks arrays and gathers their values. Those of one length become a matrix of bytes, a
+value in each row, which is hashed column by column.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.kernels.reference.arrays import (
-    Slots,
-    hash_fixed,
-    hash_variable,
-    hash_views,
-)
-from parquet_bloomwriter.kernels.reference.buffers import taken
+from parquet_bloomwriter.kernels.reference.buffers import array, number
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.kernels.reference.buffers import Buffer
+    from parquet_bloomwriter.kernels.reference.buffers import Buffer, Int, Part
 
-_PRIME_1, _PRIME_2, _PRIME_3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
-_PRIME_4, _PRIME_5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
-_STARTS = ((_PRIME_1 + _PRIME_2) % 2**64, _PRIME_2, 0, -_PRIME_1 % 2**64)
-"""Where the four accumulators start."""
+_P1, _P2, _P3 = map(np.uint64, (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9))
+_P4, _P5 = map(np.uint64, (0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5))
+_LANES = tuple(np.uint64(n % 2**64) for n in (int(_P1) + int(_P2), int(_P2), 0, -int(_P1)))
+"""Where the four accumulators of stripes of 32 bytes start."""
 
-_STRIPE_BYTES, _WORD_BYTES, _HALF_WORD_BYTES = 32, 8, 4
+_MAX_SLOTS = (2**63 - 1) // 64
 
 
 def xxh64(data: Buffer) -> int:
     """Return XXH64 with seed 0 of some bytes, an unsigned 64-bit integer."""
-    return int(_of_rows(taken(data, "data", 1).reshape(1, -1))[0])
+    return int(_of_rows(array(data, "data").reshape(1, -1))[0])
 
 
 def xxh64_fixed(  # noqa: PLR0913, PLR0917  an array is several buffers
-    values: Buffer | None,
-    width: SupportsIndex,
-    first: SupportsIndex,
-    count: SupportsIndex,
-    valid: Buffer | None,
-    hashes: Buffer,
+    values: Part, width: Int, first: Int, count: Int, valid: Part, hashes: Buffer
 ) -> int:
     """Hash the valid slots of an array of values of one width.
 
@@ -53,16 +47,19 @@ def xxh64_fixed(  # noqa: PLR0913, PLR0917  an array is several buffers
     Returns:
         How many hashes were written.
     """
-    return hash_fixed(values, width, Slots.of(first, count, valid, hashes), _of_rows)
+    import pyarrow as pa
+
+    kind = pa.binary(number(width, "width", 0, 2**31 - 1))
+    return _hash_array(kind, first, count, (valid, values), hashes)
 
 
 def xxh64_variable(  # noqa: PLR0913, PLR0917  as above
-    values: Buffer | None,
-    offsets: Buffer | None,
-    offset_width: SupportsIndex,
-    first: SupportsIndex,
-    count: SupportsIndex,
-    valid: Buffer | None,
+    values: Part,
+    offsets: Part,
+    offset_width: Int,
+    first: Int,
+    count: Int,
+    valid: Part,
     hashes: Buffer,
 ) -> int:
     """Hash the valid slots of an array of byte strings.
@@ -79,17 +76,16 @@ def xxh64_variable(  # noqa: PLR0913, PLR0917  as above
     Returns:
         How many hashes were written.
     """
-    slots = Slots.of(first, count, valid, hashes)
-    return hash_variable(values, offsets, offset_width, slots, _of_rows)
+    import pyarrow as pa
+
+    kinds = {4: pa.binary(), 8: pa.large_binary()}
+    if offset_width not in kinds:
+        raise ValueError("offsets have 4 or 8 bytes")
+    return _hash_array(kinds[offset_width], first, count, (valid, offsets, values), hashes)
 
 
 def xxh64_views(  # noqa: PLR0913, PLR0917  as above
-    views: Buffer | None,
-    buffers: tuple[Buffer | None, ...],
-    first: SupportsIndex,
-    count: SupportsIndex,
-    valid: Buffer | None,
-    hashes: Buffer,
+    views: Part, buffers: tuple[Part, ...], first: Int, count: Int, valid: Part, hashes: Buffer
 ) -> int:
     """Hash the valid slots of an array of string or binary views.
 
@@ -104,58 +100,74 @@ def xxh64_views(  # noqa: PLR0913, PLR0917  as above
     Returns:
         How many hashes were written.
     """
-    return hash_views(views, buffers, Slots.of(first, count, valid, hashes), _of_rows)
+    import pyarrow as pa
+
+    if not isinstance(buffers, tuple):
+        raise TypeError("buffers must be a tuple")
+    return _hash_array(pa.binary_view(), first, count, (valid, views, *buffers), hashes)
+
+
+def _hash_array(
+    kind: pa.DataType, first: Int, count: Int, buffers: tuple[Part, ...], hashes: Buffer
+) -> int:
+    """Hash the valid slots of an array; return how many hashes were written."""
+    import pyarrow as pa
+
+    first, count = number(first, "first", 0, _MAX_SLOTS), number(count, "count", 0, _MAX_SLOTS)
+    out = array(hashes, "hashes", np.uint64, writable=True)
+    if count > len(out):
+        raise ValueError("there is no room for the hashes")
+    valid, *others = buffers
+    bitmap = None if valid is None else pa.py_buffer(valid)
+    parts = [bitmap, *(pa.py_buffer(b"" if part is None else part) for part in others)]
+    try:
+        values = pa.Array.from_buffers(kind, count, parts, offset=first)
+        values.validate(full=True)
+    except pa.ArrowException as error:
+        raise ValueError(f"the array is not sound: {error}") from error
+    values = values.cast(pa.large_binary()).drop_null()
+    _, offsets, content = values.buffers()
+    content = np.frombuffer(content or b"", np.uint8)
+    starts = np.frombuffer(offsets, np.int64, len(values) + 1, 8 * values.offset)
+    lengths = np.diff(starts)
+    for length in np.unique(lengths).tolist():
+        same = np.flatnonzero(lengths == length)
+        out[same] = _of_rows(content[starts[same][:, None] + np.arange(length)])
+    return len(values)
 
 
 def _of_rows(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Hash n values of one length, shape (n, bytes)."""
     count, length = rows.shape
-    h, at = np.full(count, _PRIME_5, np.uint64), 0
-    if length >= _STRIPE_BYTES:
-        at = length - length % _STRIPE_BYTES
-        h = _stripes(_words(rows[:, :at], _WORD_BYTES))
+    stripes, words, halves = length & -32, length & -8, length & -4
+    h = np.full(count, _P5)
+    if stripes:
+        lanes = [np.full(count, start) for start in _LANES]
+        for i, word in enumerate(_columns(rows[:, :stripes], 8)):
+            lanes[i % 4] = _round(lanes[i % 4], word)
+        h = sum(map(_rotl, lanes, (1, 7, 12, 18)), np.zeros(count, np.uint64))
+        for lane in lanes:
+            h = (h ^ _round(0, lane)) * _P1 + _P4
     h += np.uint64(length)
-    while at + _WORD_BYTES <= length:
-        word = _words(rows[:, at : at + _WORD_BYTES], _WORD_BYTES)[:, 0]
-        h = _rotl(h ^ _round(np.zeros_like(h), word), 27) * _u64(_PRIME_1) + _u64(_PRIME_4)
-        at += _WORD_BYTES
-    if at + _HALF_WORD_BYTES <= length:
-        half = _words(rows[:, at : at + _HALF_WORD_BYTES], _HALF_WORD_BYTES)[:, 0]
-        half = half.astype(np.uint64) * _u64(_PRIME_1)
-        h = _rotl(h ^ half, 23) * _u64(_PRIME_2) + _u64(_PRIME_3)
-        at += _HALF_WORD_BYTES
-    while at < length:
-        h = _rotl(h ^ rows[:, at].astype(np.uint64) * _u64(_PRIME_5), 11) * _u64(_PRIME_1)
-        at += 1
-    h = (h ^ (h >> _u64(33))) * _u64(_PRIME_2)
-    h = (h ^ (h >> _u64(29))) * _u64(_PRIME_3)
-    return h ^ (h >> _u64(32))
+    for word in _columns(rows[:, stripes:words], 8):
+        h = _rotl(h ^ _round(0, word), 27) * _P1 + _P4
+    for half in _columns(rows[:, words:halves], 4):
+        h = _rotl(h ^ half * _P1, 23) * _P2 + _P3
+    for byte in _columns(rows[:, halves:], 1):
+        h = _rotl(h ^ byte * _P5, 11) * _P1
+    h = (h ^ h >> np.uint64(33)) * _P2
+    h = (h ^ h >> np.uint64(29)) * _P3
+    return h ^ h >> np.uint64(32)
 
 
-def _stripes(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Run the four accumulators over stripes of four words, shape (n, 4 k), and merge them."""
-    v = [np.full(len(words), start, np.uint64) for start in _STARTS]
-    for i in range(words.shape[1]):
-        v[i % 4] = _round(v[i % 4], words[:, i])
-    h = _rotl(v[0], 1) + _rotl(v[1], 7) + _rotl(v[2], 12) + _rotl(v[3], 18)
-    for one in v:
-        h = (h ^ _round(np.zeros_like(h), one)) * _u64(_PRIME_1) + _u64(_PRIME_4)
-    return h
-
-
-def _words(rows: NDArray[np.uint8], size: int) -> NDArray[np.uint64]:
-    """View the bytes of each row as words of `size` bytes."""
-    return np.ascontiguousarray(rows).view(f"<u{size}")
-
-
-def _u64(value: int) -> NDArray[np.uint64]:
-    """Return an array of one element: NumPy warns where scalars overflow, but not of arrays."""
-    return np.array([value], np.uint64)
+def _columns(rows: NDArray[np.uint8], size: int) -> NDArray[np.uint64]:
+    """Return the words of `size` bytes of each row, shape (words, n)."""
+    return np.ascontiguousarray(rows).view(f"<u{size}").T.astype(np.uint64)
 
 
 def _rotl(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    return (words << _u64(bits)) | (words >> _u64(64 - bits))
+    return (words << np.uint64(bits)) | (words >> np.uint64(64 - bits))
 
 
-def _round(accumulator: NDArray[np.uint64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    return _rotl(accumulator + words * _u64(_PRIME_2), 31) * _u64(_PRIME_1)
+def _round(lane: NDArray[np.uint64] | int, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return _rotl(lane + words * _P2, 31) * _P1
