@@ -21,8 +21,8 @@ Rules for kernels:
 | `xxh64` | the hash of one value |
 | `xxh64_fixed`, `xxh64_variable`, `xxh64_views` | hashes of the valid slots of an Arrow array |
 | `insert`, `check`, `fold`, `unite`, `count_bits`, `sum_products` | blocks of filters |
-| `scan`, `walk_pages` | Thrift structs, and the page headers of a column chunk |
-| `walk_file`, `read_pieces` | parts of local files; only if `HAS_PREAD`, as the next ones |
+| `scan` | Thrift structs |
+| `walk_file`, `read_pieces` | page headers, pieces of local files: if `HAS_PREAD`, as the next |
 | `probe_usual`, `probe_groups` | lookups in filters in local files, without and with checksums |
 """
 
@@ -126,7 +126,6 @@ unite = _kernels.unite
 count_bits = _kernels.count_bits
 sum_products = _kernels.sum_products
 scan = _kernels.scan
-walk_pages = _kernels.walk_pages
 
 HAS_PREAD = hasattr(_kernels, "probe_usual")
 """Whether the kernels that read files themselves are there: in C, and not on Windows."""

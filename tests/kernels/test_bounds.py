@@ -63,7 +63,6 @@ GOOD: list[tuple[str, tuple[object, ...]]] = [
     ("count_bits", (bytes(32),)),
     ("sum_products", (bytes(32),)),
     ("scan", (b"\0", 0, SCHEMA, *TABLE)),
-    ("walk_pages", (b"", 0, SCHEMA, words(7))),
     ("walk_file", (0, 0, 0, 1, SCHEMA, words(7))),
     ("read_pieces", (words(0), words(0), 1, bytearray())),
     ("probe_usual", (words(8),)),
@@ -173,11 +172,6 @@ BAD: list[tuple[str, tuple[object, ...]]] = [
     ("scan", (b"\0", 0, SCHEMA, *TABLE[:3], unaligned(6 * WIDTH, np.int32))),
     ("scan", (b"\0", 0, SCHEMA, WIDTH, bytes(16), *TABLE[2:])),
     ("scan", (b"\0", 0, unaligned(len(SCHEMA)), *TABLE)),
-    ("walk_pages", (b"", 1, SCHEMA, words(7))),
-    ("walk_pages", (b"", 0, SCHEMA[:-1], words(7))),
-    ("walk_pages", (b"", 0, changed(FIELD, WIDTH), words(7))),
-    ("walk_pages", (b"", 0, SCHEMA, unaligned(7))),
-    ("walk_pages", (b"", 0, SCHEMA, bytes(56))),
     ("walk_file", (-1, 0, 0, 1, SCHEMA, words(7))),
     ("walk_file", (2**31, 0, 0, 1, SCHEMA, words(7))),
     ("walk_file", (0, -1, 0, 1, SCHEMA, words(7))),
@@ -239,8 +233,6 @@ def test_a_schema_is_not_written_to(kernels: Kernels, place: int, part: slice) -
     arguments[place] = schema[part].view(np.int32 if place == 6 else np.int64)
     with pytest.raises(ValueError, match="share memory"):
         kernels.scan(*arguments)
-    with pytest.raises(ValueError, match="share memory"):
-        kernels.walk_pages(b"", 0, schema, schema[part])
     if hasattr(kernels, "walk_file"):
         with pytest.raises(ValueError, match="share memory"):
             kernels.walk_file(0, 0, 0, 0, schema, schema[part])

@@ -5,6 +5,10 @@ that read files are not here: without them, callers go the way that they go for 
 See `parquet_bloomwriter.kernels` for the rules, and `layout` for the arrays.
 """
 
+from parquet_bloomwriter.kernels.reference.hashes import xxh64 as xxh64
+from parquet_bloomwriter.kernels.reference.hashes import xxh64_fixed as xxh64_fixed
+from parquet_bloomwriter.kernels.reference.hashes import xxh64_variable as xxh64_variable
+from parquet_bloomwriter.kernels.reference.hashes import xxh64_views as xxh64_views
 from parquet_bloomwriter.kernels.reference.sbbf import check as check
 from parquet_bloomwriter.kernels.reference.sbbf import count_bits as count_bits
 from parquet_bloomwriter.kernels.reference.sbbf import fold as fold
@@ -12,8 +16,3 @@ from parquet_bloomwriter.kernels.reference.sbbf import insert as insert
 from parquet_bloomwriter.kernels.reference.sbbf import sum_products as sum_products
 from parquet_bloomwriter.kernels.reference.sbbf import unite as unite
 from parquet_bloomwriter.kernels.reference.thrift import scan as scan
-from parquet_bloomwriter.kernels.reference.thrift import walk_pages as walk_pages
-from parquet_bloomwriter.kernels.reference.xxh64 import xxh64 as xxh64
-from parquet_bloomwriter.kernels.reference.xxh64 import xxh64_fixed as xxh64_fixed
-from parquet_bloomwriter.kernels.reference.xxh64 import xxh64_variable as xxh64_variable
-from parquet_bloomwriter.kernels.reference.xxh64 import xxh64_views as xxh64_views

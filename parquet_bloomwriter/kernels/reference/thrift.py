@@ -1,8 +1,8 @@
-"""Thrift compact bytes, and page headers; `compact/scan.py` describes the encoding and the table.
+"""Thrift compact bytes; `compact/scan.py` describes the encoding and the table.
 
 The bytes are read by recursive descent: for a struct, a list or a map, a method calls itself, and
 a problem is an exception. (`c/thrift.c` is one loop with a stack of its own.) Nothing of Parquet is
-known but the numbers of a page header: the schema has the fields to look for and their slots.
+known here: the schema has the fields to look for, and their slots.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from parquet_bloomwriter.kernels import layout as to
-from parquet_bloomwriter.kernels.page_header import page_columns
 from parquet_bloomwriter.kernels.reference.buffers import array, number
 
 if TYPE_CHECKING:
@@ -47,43 +46,6 @@ class _Field(NamedTuple):
 
     in_list: bool = False
     """Whether the value is an element, where booleans have a byte."""
-
-
-def walk_pages(data: Buffer, pos: Int, schema: Buffer, pages: Buffer) -> tuple[int, int, int]:
-    """Note every page from a position to the end of the data.
-
-    Args:
-        data: A column chunk, or pages of one.
-        pos: Position of the first page header in `data`.
-        schema: Of a PageHeader: see `layout`.
-        pages: To be written: int64, shape (n, `PAGE_COLUMNS`), aligned.
-
-    Returns:
-        The number of the problem, of `layout.PROBLEMS`, or 0, or `FULL` if there are more than n
-        pages; the position where the walk ended: past the last page that was noted, or within the
-        header that is malformed; and how many pages were noted.
-    """
-    content, out = array(data, "data"), array(pages, "pages", np.int64, writable=True, aligned=True)
-    pos = number(pos, "pos", 0, len(content))
-    _checked_schema(schema, to.PAGE_SLOTS, out)
-    values, spans = np.empty(to.PAGE_SLOTS, np.int64), np.empty(3 * to.PAGE_SLOTS, np.int32)
-    table = np.empty(1, np.int64), values, spans
-    num_pages = 0
-    while pos < len(content):
-        if num_pages == len(out) // to.PAGE_COLUMNS:
-            return to.FULL, pos, num_pages
-        window = content[pos : pos + to.MAX_SCAN_BYTES]
-        problem, size, _ = scan(window, 0, schema, to.PAGE_SLOTS, *table)
-        if problem:
-            return problem, pos + size, num_pages
-        problem, columns = page_columns(values.tolist())
-        if not problem and columns[0] > len(content) - pos - size:
-            problem = to.ENDS_EARLY
-        if problem:
-            return problem, pos, num_pages
-        out[to.PAGE_COLUMNS * num_pages :][: to.PAGE_COLUMNS] = pos, size, *columns
-        pos, num_pages = pos + size + columns[0], num_pages + 1
-    return 0, pos, num_pages
 
 
 def scan(  # noqa: PLR0913, PLR0917  a table is several arrays
