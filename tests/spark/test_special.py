@@ -7,6 +7,7 @@ Answers never depend on the rules; where files can be pruned safely, it is asser
 from __future__ import annotations
 
 import re
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -402,7 +403,7 @@ def test_settings(session: SparkSession, tmp_path: Path, settings: dict[str, str
             f"SELECT r.id FROM range(500) r JOIN {table} b USING (id)",
             f"SELECT id + (SELECT max(id) FROM {table} WHERE id = 1) FROM {table} WHERE id = 2",
         )
-        all_both_ways(session, [lambda one, sql=sql: one.sql(sql) for sql in queries])
+        all_both_ways(session, [methodcaller("sql", sql) for sql in queries])
 
 
 def test_metadata_columns(session: SparkSession, tmp_path: Path) -> None:
