@@ -22,10 +22,10 @@ MUTABLE = {
     "probing.evaluation.Finding",
     "predicate.bind.Domains",
     "probing.batch_reader.BatchReader",
-    "probing.files.Bindings",
+    "probing.bindings.Bindings",
     "probing.files._Opened",
     "probing.footer_cache.BitsetPlaces",
-    "probing.table_columns.LogicalBindings",
+    "probing.bindings.LogicalBindings",
     "probing.footer_cache.CachedFooter",
 }
 """Dataclasses that hold the state of work under way."""

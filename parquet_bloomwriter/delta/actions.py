@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class FileKey(NamedTuple):
-    """What a logical file is known by: its data file, and the rows of it that were deleted."""
+    """The key of a logical file: its data file, and the deletion vector of its deleted rows."""
 
     path: str
-    """As the log has it: a URI, relative to the table's root or absolute."""
+    """URI in the log, relative to the table's root or absolute."""
 
     deletion_vector: str | None
     """Unique id of its deletion vector ("Derived Fields")."""
@@ -38,7 +38,7 @@ class Add:
 
     @cached_property
     def key(self) -> FileKey:
-        """What the file is known by."""
+        """The key of the file."""
         return FileKey(self.path, vector_id(self.raw.get("deletionVector")))
 
     @property
@@ -63,7 +63,7 @@ class Add:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """What programs noted of the file."""
+        """Tags that programs gave the file."""
         return self.raw.get("tags") or {}
 
     @property
@@ -98,7 +98,7 @@ def vector_id(descriptor: Mapping[str, Any] | None) -> str | None:
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a program must understand to read and to write the table."""
+    """The versions and features that a program must understand to read and to write the table."""
 
     reader_version: int
     writer_version: int
@@ -144,7 +144,7 @@ class Metadata:
 
     @property
     def id(self) -> str:
-        """Of the table, random."""
+        """Random id of the table."""
         return str(self.raw["id"])
 
 

@@ -33,7 +33,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from parquet_bloomwriter.delta.actions import Add, Commit, Metadata
-from parquet_bloomwriter.delta.features import check_replaceable
 from parquet_bloomwriter.delta.log import entry_name, version_of
 from parquet_bloomwriter.delta.snapshot import (
     advance,
@@ -81,7 +80,7 @@ class Replacement:
 
 @dataclass(frozen=True, kw_only=True)
 class Committed:
-    """What a commit came to."""
+    """The result of a commit."""
 
     version: int
     """The version that was made; that of `snapshot` if none was."""
@@ -259,7 +258,7 @@ def check_unchanged(base: Snapshot, current: Snapshot) -> None:
             path=current.place.root,
             remedy="Run the command again.",
         )
-    check_replaceable(current)
+    current.check_replaceable()
 
 
 class _Replacing:
@@ -320,7 +319,7 @@ def _why_not(one: Replacement, now: Add | None, current: Snapshot, paths: set[st
 
 
 def _rebased(one: Replacement, now: Add, current: Snapshot) -> dict[str, Any]:
-    """Return the new file's `add`, with what the old one's entry has got meanwhile."""
+    """Return the new file's `add`, with changes that other commits made to the old file's `add`."""
     rebased = {**now.raw, **{name: one.new[name] for name in _OWN_FIELDS}}
     before, wanted = one.old.tags, one.new.get("tags") or {}
     tags = {name: text for name, text in now.tags.items() if name in wanted or name not in before}
@@ -366,7 +365,7 @@ class _Committer:
             build: The actions on a version.
             describe: Returns fields of `commitInfo`; called after `build`.
         """
-        check_replaceable(self._base)
+        self._base.check_replaceable()
         for pause in _pauses():
             time.sleep(pause)
             found = self._catch_up()
@@ -390,7 +389,9 @@ class _Committer:
         if self._on_attempt is not None:
             self._on_attempt(version)
         place = self._current.place
-        lines = (json.dumps(one, separators=(",", ":"), default=dict) + "\n" for one in actions)
+        lines = (
+            json.dumps(action, separators=(",", ":"), default=dict) + "\n" for action in actions
+        )
         try:
             return place.create_entry(
                 entry_name(version), "".join(lines).encode(), attempt=self._attempt
@@ -473,14 +474,14 @@ class _Committer:
 
 def _as_commit(version: int, info: Action, actions: list[Action]) -> Commit:
     """Return what was committed as it would be read."""
-    metadata = [one["metaData"] for one in actions if "metaData" in one]
+    metadata = [action["metaData"] for action in actions if "metaData" in action]
     return Commit(
         version=version,
         info=info,
         protocol=None,
         metadata=Metadata(metadata[0]) if metadata else None,
-        adds=tuple(Add(one["add"]) for one in actions if "add" in one),
-        removes=tuple(one["remove"] for one in actions if "remove" in one),
+        adds=tuple(Add(action["add"]) for action in actions if "add" in action),
+        removes=tuple(action["remove"] for action in actions if "remove" in action),
         others=(),
     )
 

@@ -57,7 +57,7 @@ _GROUP_LETTERS, _GROUP_BYTES = 5, 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Descriptor:
-    """Where a deletion vector lies, with fields of the right types."""
+    """The place of a deletion vector in the log or in a file, with fields of the right types."""
 
     storage: str
     text: str
@@ -76,7 +76,7 @@ class _Descriptor:
         """
         storage, text = raw.get("storageType"), raw.get("pathOrInlineDv")
         numbers = [raw.get("offset"), raw.get("sizeInBytes"), raw.get("cardinality")]
-        offset, size, cardinality = (0 if one is None else one for one in numbers)
+        offset, size, cardinality = (0 if number is None else number for number in numbers)
         is_known = storage in {"i", "u", "p"} and isinstance(text, str)
         if not is_known or any(
             type(one) is not int or one < 0 for one in (offset, size, cardinality)
@@ -130,20 +130,8 @@ def read_deletion_vector(
     return rows
 
 
-def vector_uri(descriptor: Mapping[str, Any]) -> str | None:
-    """Return the URI of the file that holds a deletion vector; None if the log does.
-
-    Returns:
-        Relative to the table's root or absolute, with escapes, as `TablePlace.locate` takes it.
-
-    Raises:
-        TableProblem: If the descriptor is malformed.
-    """
-    vector = _Descriptor.of(descriptor)
-    return None if vector.storage == "i" else _uri(vector)
-
-
 def _uri(vector: _Descriptor) -> str:
+    """Return the URI of a vector's file, with escapes, relative to the table's root or absolute."""
     if vector.storage == "p":
         return vector.text
     prefix, letters = vector.text[:-_UUID_LETTERS], vector.text[-_UUID_LETTERS:]

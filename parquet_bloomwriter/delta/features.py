@@ -17,10 +17,9 @@ from parquet_bloomwriter.errors import UnsupportedTable
 from parquet_bloomwriter.text import clipped, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-    from parquet_bloomwriter.delta.actions import Protocol
-    from parquet_bloomwriter.delta.snapshot import Snapshot
+    from parquet_bloomwriter.delta.actions import Add, Metadata, Protocol
 
 
 class Support(NamedTuple):
@@ -187,60 +186,67 @@ def check_readable(protocol: Protocol) -> None:
             raise _unsupported(name, support.reason, "cannot be read")
 
 
-def check_replaceable(snapshot: Snapshot) -> None:
+def check_replaceable(
+    protocol: Protocol, metadata: Metadata, files: Collection[Add], root: str
+) -> None:
     """Check that files of a table can be replaced by equal ones.
+
+    Args:
+        protocol: Of the table.
+        metadata: Of the table.
+        files: Its active files.
+        root: Path or URL of the table, for errors.
 
     Raises:
         UnsupportedTable: If it has a version, a feature or a property for which that is not so, or
             is not known to be; names it.
     """
-    protocol = snapshot.protocol
     check_readable(protocol)
     _check_versions("writer", protocol.writer_version, _LAST_WRITER)
-    is_partitioned = bool(snapshot.metadata.partition_columns)
+    is_partitioned = bool(metadata.partition_columns)
     for name in sorted(features_of(protocol)):
         support = FEATURES.get(name)
         if support is None:
             raise _unknown(name)
         if not support.replaces and not (name == _MATERIALIZE and not is_partitioned):
             raise _unsupported(name, support.reason, "cannot be changed")
-    properties = {name.lower(): value for name, value in snapshot.metadata.properties.items()}
+    properties = {name.lower(): value for name, value in metadata.properties.items()}
     for name, reason in _PROPERTIES.items():
         if name == _WRITE_PARTITIONS and not is_partitioned:
             continue
         if properties.get(name.lower(), "").strip().lower() not in ("", "false"):
             raise UnsupportedTable(
                 f"the table cannot be changed, because of its property {name}: " + _clause(reason),
-                path=snapshot.place.root,
+                path=root,
                 remedy=_REMEDIES.get(name, _WHERE),
             )
     if "rowTracking" in protocol.writer_features:
-        _check_row_ids(snapshot, properties)
-    _check_counts(snapshot)
+        _check_row_ids(files, properties, root)
+    _check_counts(files, root)
 
 
-def _check_row_ids(snapshot: Snapshot, properties: Mapping[str, str]) -> None:
+def _check_row_ids(files: Collection[Add], properties: Mapping[str, str], root: str) -> None:
     """Each `add` that is committed needs ids, which an old file may not have yet."""
     if properties.get("delta.rowtrackingsuspended", "").lower() == "true":
         return
-    for add in snapshot.files.values():
+    for add in files:
         if add.raw.get("baseRowId") is None or add.raw.get("defaultRowCommitVersion") is None:
             raise UnsupportedTable(
                 "the table cannot be changed, because of its feature rowTracking: "
                 f"the file {clipped(safe(add.path))} has no row ids yet, and must get new ones",
-                path=snapshot.place.root,
+                path=root,
                 remedy="Let Delta Lake assign them: set delta.enableRowTracking to true there.",
             )
 
 
-def _check_counts(snapshot: Snapshot) -> None:
+def _check_counts(files: Collection[Add], root: str) -> None:
     """Each `add` with a deletion vector must say how many rows its file has."""
-    for add in snapshot.files.values():
+    for add in files:
         if add.deletion_vector is not None and add.num_records is None:
             raise UnsupportedTable(
                 "the table cannot be changed, because of its feature deletionVectors: "
                 f"the log does not say how many rows the file {clipped(safe(add.path))} has",
-                path=snapshot.place.root,
+                path=root,
                 remedy="Remove the deleted rows with REORG TABLE ... APPLY (PURGE) first.",
             )
 

@@ -52,11 +52,11 @@ class Checkpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """What a version is read from."""
+    """The files of the log that make up a version: a checkpoint, and entries after it."""
 
     version: int
     checkpoint: Checkpoint | None
-    """Where to begin; None to begin with nothing."""
+    """The checkpoint to begin with; None if there is none, so that entry 0 is the first."""
 
     entries: range
     """Versions of the entries to apply to that, in order."""
@@ -179,9 +179,9 @@ class _Listing:
         checkpoint = self.checkpoints[max(before)] if before else None
         first = 0 if checkpoint is None else checkpoint.version + 1
         entries = range(first, version + 1)
-        missing = next((one for one in entries if one not in self.entries), None)
+        missing = next((entry for entry in entries if entry not in self.entries), None)
         if missing is not None:
-            if checkpoint is None and not any(one < missing for one in self.entries):
+            if checkpoint is None and not any(entry < missing for entry in self.entries):
                 raise self._not_readable(version, last, root)
             raise TableProblem(
                 f"the log lacks the entry of version {missing}, which is needed for "

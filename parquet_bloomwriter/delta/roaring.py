@@ -93,10 +93,12 @@ def parse_bitmap(data: bytes | memoryview, *, count: int) -> NDArray[np.int64]:
         MalformedBitmap: If it is malformed, or has another number of values.
     """
     containers = list(_Reader(memoryview(data)).containers())
-    found = sum(one.count for one in containers)
+    found = sum(container.count for container in containers)
     if found != count:
         raise MalformedBitmap(f"it has {found} values, not {count}")
-    return np.concatenate([np.zeros(0, np.int64), *(one.values() for one in containers)])
+    return np.concatenate(
+        [np.zeros(0, np.int64), *(container.values() for container in containers)]
+    )
 
 
 class _Reader:

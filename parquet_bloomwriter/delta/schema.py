@@ -94,7 +94,7 @@ class TableColumns:
                 remedy="Restore the log from a backup.",
             ) from error
         self.columns = tuple(columns)
-        self._by_name = {one.name: one for one in columns}
+        self._by_name = {column.name: column for column in columns}
 
     def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
         """Find leaf columns by one name or several, in the order of the names, each once.
@@ -111,7 +111,7 @@ class TableColumns:
                 no file stores.
         """
         if names is None:
-            return tuple(one.name for one in self.columns)
+            return tuple(column.name for column in self.columns)
         listed = tuple(names_of(names))
         for name in listed:
             if name in self._partitions:
@@ -173,9 +173,9 @@ class TableColumns:
     def _paths(
         self, fields: Sequence[Mapping[str, Any]], path: tuple[str, ...], stored: tuple[str, ...]
     ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-        for one in fields:
-            logical, physical = (*path, str(one["name"])), (*stored, self._stored(one))
-            yield from self._paths_in(one["type"], logical, physical)
+        for field in fields:
+            logical, physical = (*path, str(field["name"])), (*stored, self._stored(field))
+            yield from self._paths_in(field["type"], logical, physical)
 
     def _paths_in(
         self,
@@ -202,13 +202,13 @@ class TableColumns:
     def _match(
         self, fields: Sequence[Mapping[str, Any]], group: ColumnNode, path: tuple[str, ...]
     ) -> Iterator[tuple[str, Leaf]]:
-        for one in fields:
-            node = self._child(one, group)
+        for field in fields:
+            node = self._child(field, group)
             if node is not None:
-                yield from self._match_in(one["type"], node, (*path, one["name"]))
+                yield from self._match_in(field["type"], node, (*path, field["name"]))
 
     def _child(self, one: Mapping[str, Any], group: ColumnNode) -> ColumnNode | None:
-        """Return the column of a file that a field is; None if there is none, or more than one."""
+        """Return the column of a file for a field; None if no column or several columns match."""
         if self.mode == "id":
             wanted = _metadata(one).get(_ID)
             found = [node for node in group.children if node.field_id == wanted]

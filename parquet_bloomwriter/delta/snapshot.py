@@ -20,7 +20,7 @@ from parquet_bloomwriter.delta.actions import (
     parse_actions,
     vector_id,
 )
-from parquet_bloomwriter.delta.features import check_readable
+from parquet_bloomwriter.delta.features import check_readable, check_replaceable
 from parquet_bloomwriter.delta.log import entry_name, find_segment, last_version
 from parquet_bloomwriter.errors import TableProblem
 
@@ -58,6 +58,16 @@ class Snapshot:
         """The keys of `files` whose paths are spelled unusually, by their canonical spelling."""
         unusual = (key for key in self.files if not _is_plain(key.path))
         return {_canonical(key): key for key in unusual}
+
+    def check_replaceable(self) -> None:
+        """Check that files of the table can be replaced by equal ones.
+
+        Raises:
+            UnsupportedTable: If not, or if that is not known; names the version, feature, property
+                or file that is the reason.
+        """
+        root = self.place.root
+        check_replaceable(self.protocol, self.metadata, self.files.values(), root)
 
 
 def read_snapshot(place: TablePlace, version: int | None = None) -> Snapshot:
@@ -225,7 +235,7 @@ class _Replay:
         self.metadata: Metadata | None = None
         self._files: dict[FileKey, Add] = {} if base is None else dict(base.files)
         self._spellings: dict[FileKey, FileKey] = {} if base is None else dict(base.spellings)
-        """As `Snapshot.spellings`."""
+        """See `Snapshot.spellings`."""
 
     def put(self, adds: Iterable[Add]) -> None:
         files, spellings = self._files, self._spellings

@@ -36,7 +36,7 @@ class Reading(Enum):
 
 
 class Shape(Enum):
-    """What a hazard presupposes of filters, beside the type of their column."""
+    """The conditions of a hazard on filters, beside the type of their column."""
 
     ANY = "any"
     ADJACENT = "filters that lie next to each other (placements row-group and end)"
@@ -44,7 +44,7 @@ class Shape(Enum):
 
 
 class Seen(Enum):
-    """How a hazard was seen."""
+    """The evidence for a hazard."""
 
     MEASURED = "measured"
     """`make test-engines` finds it."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.types import IcebergType, NestedField
 
-    from parquet_bloomwriter.probing.partitions import Texts
+    from parquet_bloomwriter.predicate.expression import Texts
 
 _UNKNOWN: Texts = ()
 _NULL: Texts = (None,)

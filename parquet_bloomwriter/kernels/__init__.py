@@ -1,8 +1,9 @@
 """The loops over many values, hashes and bytes: compiled from C, or the reference in Python.
 
-Both have the same functions, with the same arguments, checks and results; the tests hold one
-against the other. `c/` is compiled when the package is installed; where that was not possible,
-`reference/` does the work, some 5 to 100 times slower. `COMPILED` says which one is in use, and
+The reference has the same functions, with the same arguments, checks and results, but for those
+that read files: without them, callers go the way that they go for files on stores. The tests hold
+one against the other. `c/` is compiled when the package is installed; where that was not possible,
+`reference/` does the work, some 5 to 500 times slower. `COMPILED` says which one is in use, and
 `MISSING` what to do about it.
 
 Rules for kernels:
@@ -20,8 +21,8 @@ Rules for kernels:
 | `xxh64` | the hash of one value |
 | `xxh64_fixed`, `xxh64_variable`, `xxh64_views` | hashes of the valid slots of an Arrow array |
 | `insert`, `check`, `fold`, `unite`, `count_bits`, `sum_products` | blocks of filters |
-| `scan`, `walk_pages` | Thrift structs, and the page headers of a column chunk |
-| `walk_file`, `read_pieces` | parts of local files; only if `HAS_PREAD`, as the next ones |
+| `scan` | Thrift structs |
+| `walk_file`, `read_pieces` | page headers, pieces of local files: if `HAS_PREAD`, as the next |
 | `probe_usual`, `probe_groups` | lookups in filters in local files, without and with checksums |
 """
 
@@ -109,9 +110,10 @@ if MISSING is not None:
     warnings.warn(MISSING, SlowKernels, stacklevel=2)
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.kernels import _compiled
     from parquet_bloomwriter.kernels import reference as _kernels
 else:
-    _kernels = _found
+    _kernels = _compiled = _found
 
 xxh64 = _kernels.xxh64
 xxh64_fixed = _kernels.xxh64_fixed
@@ -124,13 +126,12 @@ unite = _kernels.unite
 count_bits = _kernels.count_bits
 sum_products = _kernels.sum_products
 scan = _kernels.scan
-walk_pages = _kernels.walk_pages
 
 HAS_PREAD = hasattr(_kernels, "probe_usual")
-"""Whether the kernels that read files themselves are there: not on Windows."""
+"""Whether the kernels that read files themselves are there: in C, and not on Windows."""
 
 if HAS_PREAD:
-    walk_file = _kernels.walk_file
-    read_pieces = _kernels.read_pieces
-    probe_usual = _kernels.probe_usual
-    probe_groups = _kernels.probe_groups
+    walk_file = _compiled.walk_file
+    read_pieces = _compiled.read_pieces
+    probe_usual = _compiled.probe_usual
+    probe_groups = _compiled.probe_groups

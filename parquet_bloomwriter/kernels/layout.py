@@ -56,14 +56,15 @@ PROBLEMS = {
     11: "has a size, a number of values or an encoding that cannot be",
     12: "cannot be read",
 }
-"""By the numbers that `scan`, `walk_pages` and `walk_file` return; from 10 on of page headers."""
+"""By the numbers that `scan` and `walk_file` return; from 10 on of page headers."""
 
-ENDS_EARLY, LACKS_FIELD, BAD_NUMBER, UNREADABLE = 1, 10, 11, 12
+ENDS_EARLY, NO_SUCH_TYPE, TOO_DEEP, TOO_MANY_ELEMENTS, TWICE, LONG_VARINT = range(1, 7)
+SHORT_STRUCT, OTHER_ELEMENTS, _, LACKS_FIELD, BAD_NUMBER, UNREADABLE = range(7, 13)
 
 MAX_HEADER_BYTES = 1 << 24
 """Bytes of a page header; pyarrow refuses longer ones."""
 
-# ---------------------------------------------------------------- pages: `walk_pages`, `walk_file`
+# ---------------------------------------------------------------- pages: `walk_file`
 
 PAGE_COLUMNS = 7
 (

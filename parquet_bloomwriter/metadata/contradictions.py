@@ -205,4 +205,6 @@ def _width(leaf: Leaf) -> int:
 
 def _levels(leaves: Sequence[Leaf], *counted: Repetition) -> NDArray[np.int64]:
     """Return the greatest level of each column, shape (c,)."""
-    return np.array([sum(one in counted for one in leaf.repetitions) for leaf in leaves], np.int64)
+    return np.array(
+        [sum(repetition in counted for repetition in leaf.repetitions) for leaf in leaves], np.int64
+    )

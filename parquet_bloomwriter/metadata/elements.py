@@ -77,7 +77,7 @@ def _parts(
     if len(siblings) == 1:
         yield group, "element"
     # A map's columns go by position in some readers, by name in others.
-    names = list(dict.fromkeys(one.path[len(group) + 1 :][:1] for one in siblings))
+    names = list(dict.fromkeys(sibling.path[len(group) + 1 :][:1] for sibling in siblings))
     for part, name in zip(_ENTRY, names, strict=False):
         if (part,) == inside and (part,) == name:
             yield group, part

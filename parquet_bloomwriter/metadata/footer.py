@@ -134,7 +134,7 @@ class Footer:
     """Column chunks with their ColumnMetaData, shape (r, c, slots), by `ChunkField`."""
 
     _crowded: list[bool] = dataclasses.field(default_factory=list, repr=False)
-    """What `is_crowded` returned, if it was asked before."""
+    """The result of `is_crowded`, once it is known."""
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:

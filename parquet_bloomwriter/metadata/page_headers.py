@@ -15,17 +15,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from parquet_bloomwriter import kernels
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema
-from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.kernels.layout import (
-    FULL,
+    ABSENT,
+    BAD_NUMBER,
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    DICTIONARY_PAGE,
     I32,
-    PAGE_COLUMNS,
-    PAGE_POSITION,
-    PROBLEMS,
+    LACKS_FIELD,
     SLOT_COMPRESSED,
     SLOT_DATA,
     SLOT_DATA_V2,
@@ -36,9 +34,7 @@ from parquet_bloomwriter.kernels.layout import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from parquet_bloomwriter.kernels.reference.buffers import Buffer
+    from collections.abc import Sequence
 
 
 def _counts(slot: int, encoding_id: int) -> StructKind:
@@ -68,31 +64,29 @@ PAGE_HEADER = StructSchema.of(
     }
 )
 
-_FIRST_PAGES = 64
+_STRUCTS = {DATA_PAGE: SLOT_DATA, DICTIONARY_PAGE: SLOT_DICTIONARY, DATA_PAGE_V2: SLOT_DATA_V2}
+"""The struct that a page of a type must have."""
+
+_MAX_INT32 = 2**31 - 1
 
 
-def read_page_headers(data: Buffer, *, start: int = 0) -> NDArray[np.int64]:
-    """Find all pages of a column chunk.
+def page_columns(slots: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+    """Return the problem of a page header, or 0, and the columns of its page behind the first two.
 
     Args:
-        data: The chunk, from its first page to its last byte.
-        start: Absolute position of `data` in its file.
+        slots: The integers of the header, `PAGE_SLOTS` in number; see `layout`.
 
     Returns:
-        Shape (pages, `PAGE_COLUMNS`); see `kernels.layout`. Positions are absolute.
-
-    Raises:
-        MalformedFile: If a header is malformed, or the last page ends behind the data.
+        `LACKS_FIELD`, `BAD_NUMBER` or 0; and, if there is no problem, the columns from
+        `PAGE_COMPRESSED` on.
     """
-    parts, pos = [], 0
-    pages = np.empty((_FIRST_PAGES, PAGE_COLUMNS), np.int64)
-    problem = FULL
-    while problem == FULL:
-        problem, pos, found = kernels.walk_pages(data, pos, PAGE_HEADER.words, pages)
-        parts.append(pages[:found])
-        pages = np.empty((2 * len(pages), PAGE_COLUMNS), np.int64)
-    if problem:
-        raise MalformedFile(f"a page header {PROBLEMS[problem]}", byte=start + pos)
-    joined = np.concatenate(parts)
-    joined[:, PAGE_POSITION] += start
-    return joined
+    kind = slots[SLOT_TYPE]
+    sizes = [slots[SLOT_COMPRESSED], slots[SLOT_UNCOMPRESSED]]
+    slot = _STRUCTS.get(kind)
+    counts = [] if slot is None else slots[slot + 1 : slot + 3]
+    has_struct = slot is None or slots[slot] != ABSENT
+    if ABSENT in {kind, *sizes, *counts} or not has_struct:
+        return LACKS_FIELD, ()
+    if not all(0 <= number <= _MAX_INT32 for number in (*sizes, *counts)):
+        return BAD_NUMBER, ()
+    return 0, (*sizes, kind, *(counts or (-1, -1)))

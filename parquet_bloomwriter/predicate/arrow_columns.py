@@ -97,7 +97,9 @@ def _by_name(parent: pa.Schema | pa.DataType, name: str, above: Sequence[str]) -
 def _by_path(schema: pa.Schema, path: tuple[str, ...]) -> Iterator[Column]:
     parents: list[pa.Schema | pa.DataType] = [schema]
     for name in path:
-        parents = [field.type for one in parents for field in _fields(one) if field.name == name]
+        parents = [
+            field.type for parent in parents for field in _fields(parent) if field.name == name
+        ]
     yield from (Column(path=path, type=type_) for type_ in parents)
 
 

@@ -196,9 +196,9 @@ def joined(conditions: Sequence[pc.Expression], *, by_and: bool) -> pc.Expressio
 
     check_number(len(conditions))
     decisive, neutral = pc.scalar(not by_and), pc.scalar(by_and)
-    if any(one.equals(decisive) for one in conditions):
+    if any(condition.equals(decisive) for condition in conditions):
         return decisive
-    open_ = [one for one in conditions if not one.equals(neutral)]
+    open_ = [condition for condition in conditions if not condition.equals(neutral)]
     join = operator.and_ if by_and else operator.or_
     return functools.reduce(join, open_) if open_ else neutral
 

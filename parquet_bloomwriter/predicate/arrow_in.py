@@ -48,8 +48,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
+    import pyarrow.compute as pc
 
 Pair: TypeAlias = tuple[str, str]
+
+_NOT_TAKEN_APART = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
+"""What `take_apart` may raise for an expression of unknown form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,30 @@ class Literal:
 
 
 Node: TypeAlias = Call | Field | Literal
+
+
+def columns_in(expression: pc.Expression) -> list[str] | None:
+    """Return the dotted paths of the columns in a pyarrow expression; None if that is not known."""
+    fields = fields_in(expression)
+    return None if fields is None else [field.path for field in fields]
+
+
+def fields_in(expression: pc.Expression) -> list[Field] | None:
+    """Return the columns in a pyarrow expression; None if that is not known."""
+    import pyarrow as pa
+
+    try:
+        waiting = [take_apart(expression)]
+    except (*_NOT_TAKEN_APART, pa.ArrowException):
+        return None
+    fields = []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Field):
+            fields.append(node)
+        elif isinstance(node, Call):
+            waiting.extend(node.arguments)
+    return fields
 
 
 def take_apart(expression: object) -> Node:
@@ -323,4 +351,4 @@ def _text(node: Node) -> str:
         return node.path
     if isinstance(node, Literal):
         return str(node.scalar)
-    return f"{node.function}({', '.join(_text(one) for one in node.arguments)})"
+    return f"{node.function}({', '.join(_text(argument) for argument in node.arguments)})"

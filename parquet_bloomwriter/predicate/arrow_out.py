@@ -195,7 +195,7 @@ def _true_for_column(
 
 def _joined(operands: Sequence[Expression], true_for: _TrueFor, *, by_and: bool) -> pc.Expression:
     check_number(len(operands))  # before any becomes an expression
-    return joined([true_for(one) for one in operands], by_and=by_and)
+    return joined([true_for(operand) for operand in operands], by_and=by_and)
 
 
 def _merged(operands: Sequence[Expression]) -> Sequence[Expression]:
@@ -204,12 +204,12 @@ def _merged(operands: Sequence[Expression]) -> Sequence[Expression]:
         return operands
     values: dict[str, list[Value]] = {}
     others: list[Expression] = []
-    for one in operands:
-        match one:
+    for operand in operands:
+        match operand:
             case Comparison(column, "=", value) if value is not None:
                 values.setdefault(column, []).append(value)
             case IsIn(column, members):
                 values.setdefault(column, []).extend(members)
             case _:
-                others.append(one)
+                others.append(operand)
     return [*others, *(IsIn(column, tuple(members)) for column, members in values.items())]

@@ -73,7 +73,7 @@ class Domains:
     as long as they were not asked for."""
 
     _found: dict[str, Domain | str] = field(default_factory=dict)
-    """What `find` returned for columns that were asked for before."""
+    """Earlier results of `find`, by column."""
 
     @classmethod
     def of(cls, leaves: Iterable[Leaf], by_part: ByPart | None = None) -> Domains:
@@ -238,7 +238,7 @@ def _text(expression: Expression, *, negated: bool) -> str:
 def _null(domain: Domain, text: str, *, negated: bool) -> Atom:
     if negated:
         return NotNull(leaf=domain.leaf, text=text)
-    if all(one is Repetition.REQUIRED for one in domain.leaf.repetitions):
+    if all(repetition is Repetition.REQUIRED for repetition in domain.leaf.repetitions):
         return _always_false(domain, text, "the column is required: it holds no nulls")
     return Nulls(leaf=domain.leaf, text=text)
 

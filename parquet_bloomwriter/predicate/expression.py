@@ -74,6 +74,10 @@ Value: TypeAlias = (
 )
 """A literal. `literals.python_values` makes them of scalars of NumPy, Arrow and pandas."""
 
+Texts: TypeAlias = tuple[str | None, ...]
+"""The texts that a value outside of files may be, as of a partition column; None is null. Without
+any text, the value is not known."""
+
 UUID_TEXT = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 """The form of UUIDs that all engines read."""
 

@@ -227,7 +227,7 @@ def _operands(node: pl.Expr, build: Build) -> Iterator[pl.Expr]:
 
 
 def _column(node: pl.Expr, schema: Mapping[str, pl.DataType]) -> _Column | None:
-    """Return the column that an expression is; None if it is none, or its name may mislead."""
+    """Return the column, if an expression is a column whose name cannot mislead, else None."""
     name = node.meta.output_name(raise_if_undetermined=False)
     if name is None or "." in name or node.meta.is_literal():
         return None
@@ -237,7 +237,7 @@ def _column(node: pl.Expr, schema: Mapping[str, pl.DataType]) -> _Column | None:
 
 
 def _field(node: pl.Expr, name: str, schema: Mapping[str, pl.DataType]) -> _Column | None:
-    """Return the field of a struct that an expression is; None if it is none."""
+    """Return the field of a struct, if an expression is such a field, else None."""
     inputs = node.meta.pop()
     if len(inputs) != 1 or not inputs[0].struct.field(name).meta.eq(node):
         return None
@@ -425,7 +425,7 @@ def _is_comparable(column: _Column, values: pl.Series) -> bool:
 def _fit_scale(values: pl.Series, scale: int) -> bool:
     """Whether decimals have no more digits behind the point."""
     exponents = [value.normalize().as_tuple().exponent for value in values.drop_nulls().to_list()]
-    return all(isinstance(one, int) and -one <= scale for one in exponents)
+    return all(isinstance(exponent, int) and -exponent <= scale for exponent in exponents)
 
 
 def _keeps_values(type_: pl.DataType, values: pl.Series) -> bool:

@@ -373,7 +373,7 @@ def _membership(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT
     column = column_of(node.this)
     if column is None:
         return None if is_negated else _rows_membership(node)
-    given = [literal_value(one) for one in node.expressions]
+    given = [literal_value(expression) for expression in node.expressions]
     values = tuple(value for value in given if value is not None)
     if len(values) == len(given):
         return IsIn(column, values)
@@ -385,7 +385,7 @@ def _membership(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT
 
 def _rows_membership(node: Expr) -> Expression | None:
     """Make a tree of `(a, b) IN ((1, 2), (3, 4))`."""
-    rows = [_equal_rows(node.this, one) for one in node.expressions]
+    rows = [_equal_rows(node.this, expression) for expression in node.expressions]
     known = [row for row in rows if row is not None]
     if len(known) < len(rows):
         return None
@@ -483,7 +483,7 @@ def columns_in_text(text: str) -> list[tuple[str, bool]]:
     """
     with nesting_refused():
         columns = [one for one in read_sql(text).walk() if one.key == "column"]
-        found = [(column_of(one), bool(one.this.args.get("quoted"))) for one in columns]
+        found = [(column_of(column), bool(column.this.args.get("quoted"))) for column in columns]
     return [(name, is_quoted) for name, is_quoted in found if name is not None]
 
 

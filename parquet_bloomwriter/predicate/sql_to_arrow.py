@@ -382,11 +382,11 @@ class _Rows:
         import pyarrow.compute as pc
 
         terms = [self.term(one) for one in (node.this, *node.expressions)]
-        for one in terms:
-            if isinstance(one, _Computed) and is_uuid(one.type):
-                self._refuse(f"{one.name} is a UUID, and nothing is computed of UUIDs")
+        for term in terms:
+            if isinstance(term, _Computed) and is_uuid(term.type):
+                self._refuse(f"{term.name} is a UUID, and nothing is computed of UUIDs")
         return pc.coalesce(
-            *(pc.scalar(one.value) if isinstance(one, _Literal) else one.field for one in terms)
+            *(pc.scalar(term.value) if isinstance(term, _Literal) else term.field for term in terms)
         )
 
     def calendar_part(self, node: Expr) -> pc.Expression:

@@ -85,9 +85,9 @@ def to_text(expression: Expression) -> str:  # noqa: PLR0911  one for each kind
         case Not():
             return _negation(expression)
         case And(operands):
-            return " AND ".join(_grouped(one, Or) for one in operands)
+            return " AND ".join(_grouped(operand, Or) for operand in operands)
         case Or(operands):
-            return " OR ".join(_grouped(one, And) for one in operands)
+            return " OR ".join(_grouped(operand, And) for operand in operands)
         case Constant(value):
             return spell_value(value)
         case Opaque(text):

@@ -1,4 +1,4 @@
-"""Reads of many pieces of one size, from all files of a batch at once.
+"""`BatchReader` reads many pieces of one size, such as blocks of filters, from a batch of files.
 
 Local files are read by a kernel, one loop over `pread`, where the system has that call; all others
 by their own `read_ranges`, several files at a time.
@@ -49,7 +49,7 @@ class BatchReader:
     """Whether all files are."""
 
     _ahead: dict[tuple[int, int], bytes] = field(default_factory=dict)
-    """What `read_ahead` has read of files on stores, by file and position."""
+    """Bytes that `read_ahead` has read from files on stores, by file and position."""
 
     def __post_init__(self) -> None:
         descriptors = [getattr(source, "fd", -1) for source in self.sources]

@@ -97,7 +97,7 @@ class Hashes:
 
     @property
     def dialect(self) -> Dialect:
-        """What filters of drafts are taken for."""
+        """The dialect in which filters without a known hash function are read."""
         return "xxhash" if self.of_drafts is None else "murmur3"
 
 

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Numbers = NDArray[np.int64]
     KeyRange = tuple[Numbers, Numbers]
-    """Of n row groups: the first key, and past the last."""
+    """A range of keys for each of n row groups: the first key, and the key past the last."""
 
     Columns = dict[int, BatchColumn]
-    """By leaf ordinal."""
+    """Columns by the ordinal of their leaf."""
 
 
 class Code(IntEnum):
@@ -82,16 +82,16 @@ class Finding:
     """`Code` of each row group of the batch, shape (n,)."""
 
     reasons: dict[int, str] = field(default_factory=dict)
-    """By row group: why nothing is known, or why a filter was not trusted."""
+    """Reasons by row group: why nothing is known, or why a filter was not trusted."""
 
     default_reason: str = ""
     """Why nothing is known of row groups without a reason of their own."""
 
     keys: KeyRange | None = None
-    """Of an `InSet`: which of its keys statistics leave over in each row group."""
+    """The range of keys that statistics do not exclude in each row group; only for an `InSet`."""
 
     lacks_filter: Flags | None = None
-    """Of an `InSet` that filters could answer: whether there is none, shape (n,)."""
+    """Whether a row group has no filter, shape (n,); only for an `InSet` that filters answer."""
 
     @property
     def might(self) -> Flags:

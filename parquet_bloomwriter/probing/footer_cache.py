@@ -171,16 +171,16 @@ class CachedFooter:
     """Rows of each row group, shape (r,)."""
 
     columns: dict[int, RawColumn] = field(default_factory=dict)
-    """By leaf ordinal."""
+    """Columns by the ordinal of their leaf."""
 
     filters: dict[tuple[int, Dialect], BitsetPlaces] = field(default_factory=dict)
-    """By leaf ordinal, and by what filters of drafts are taken for."""
+    """Positions of bitsets, by the leaf's ordinal and the dialect in which filters were read."""
 
     decoded: dict[int, BatchColumn] = field(default_factory=dict)
-    """By leaf ordinal; filled where the file is a batch by itself."""
+    """Columns of a batch that has only this file, by the ordinal of their leaf."""
 
     _edges: tuple[Numbers | None] | None = None
-    """What `edges` returned, in a tuple: None is a result as well."""
+    """The result of `edges`, in a tuple, because None is a result as well."""
 
     _contradictions: dict[int, Contradiction] | None = None
 
@@ -300,13 +300,13 @@ class FileBatch:
 
     files: tuple[CachedFooter, ...]
     rows: Numbers
-    """Where the row groups of each file begin among the n, and n itself, shape (files + 1,)."""
+    """The first row group of each file among the n, and n itself, shape (files + 1,)."""
 
     file_of: Numbers
     """Ordinal of each row group's file, shape (n,)."""
 
     footer_starts: Numbers
-    """Where the footer begins in each row group's file, shape (n,)."""
+    """Position of the footer in the file of each row group, shape (n,)."""
 
     @classmethod
     def of(cls, files: Sequence[CachedFooter]) -> FileBatch:
@@ -396,7 +396,7 @@ def batch_key(file: CachedFooter) -> tuple[object, ...]:
 
 
 def _nulls(leaf: Leaf, num_values: Numbers, counts: Numbers, created_by: bytes) -> Numbers:
-    if all(one is Repetition.REQUIRED for one in leaf.repetitions):
+    if all(repetition is Repetition.REQUIRED for repetition in leaf.repetitions):
         return np.zeros(len(num_values), np.int64)
     nulls = null_counts(num_values, counts)
     if may_count_too_few_nulls(leaf, created_by):

@@ -46,10 +46,7 @@ from parquet_bloomwriter.predicate.to_sql import to_text
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from parquet_bloomwriter.predicate.expression import Operator, Value
-
-Texts = tuple[str | None, ...]
-"""The texts that a value may be; None is null. None at all: the value is not known."""
+    from parquet_bloomwriter.predicate.expression import Operator, Texts, Value
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _BOOLEANS = ("true", "false")
@@ -231,10 +228,10 @@ def _has_other_readings(text: str) -> bool:
 
 
 def _are_times(*texts: str) -> bool:
-    if all(parse_time(one) is not None for one in texts):
+    if all(parse_time(text) is not None for text in texts):
         return True
-    are_moments = all(parse_timestamp(one) is not None for one in texts)
-    return are_moments and any(parse_date(one) is None for one in texts)
+    are_moments = all(parse_timestamp(text) is not None for text in texts)
+    return are_moments and any(parse_date(text) is None for text in texts)
 
 
 def _as_numbers(text: str, value: str | float | Decimal) -> Iterator[tuple[Any, Any]]:

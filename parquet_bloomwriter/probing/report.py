@@ -65,7 +65,7 @@ class FileProbe:
 
     known: CachedFooter | None = field(repr=False)
     findings: Findings | None = field(repr=False)
-    """Of all files that were judged together; None if the file could not be read."""
+    """The findings on all files of the batch; None if the file could not be read."""
 
     first_row: int = field(default=0, repr=False)
     """Index in `findings` of the file's first row group."""
@@ -77,7 +77,7 @@ class FileProbe:
     """Whether the path excludes the file, by columns of partitions; then it was not opened."""
 
     version: Hashable | None = field(default=None, repr=False)
-    """Which version of a file on a store this is true of; None if the store does not say."""
+    """The version of the file on its store that was probed; None if the store has no versions."""
 
     requests: int = 0
     """Reads from the file."""
@@ -182,7 +182,7 @@ class ProbeReport:
     """Bloom filters in which values were looked up."""
 
     passed_over: tuple[PassedOver, ...] = ()
-    """What was passed over in folders."""
+    """Files and folders below a folder that were not probed."""
 
     @property
     def predicate(self) -> str:

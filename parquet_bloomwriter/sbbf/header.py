@@ -105,7 +105,7 @@ class HeaderCutShort(MalformedFilter):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FilterHeader:
-    """What a header says."""
+    """The fields of a filter's header."""
 
     num_bytes: int
     """Bytes of the bitset that follows; a positive multiple of 32."""

@@ -1,4 +1,4 @@
-"""What is returned of rows: those that meet the condition, of the columns that are asked for."""
+"""Select rows by a condition, and columns by a projection; read pieces of a table in order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FILES_AT_ONCE = 8
 def answer(
     rows: pa.Table, projection: Projection | None, condition: pc.Expression | None
 ) -> pa.Table:
-    """Return what of some rows is asked for.
+    """Return the rows that meet a condition, with the columns of a projection.
 
     Args:
         rows: With all columns that are needed.
@@ -60,7 +60,7 @@ def joined(
             pool.shutdown(cancel_futures=True)
             raise
     if not empty.num_columns:  # pyarrow would return no rows
-        return of_no_columns(sum(one.num_rows for one in parts))
+        return of_no_columns(sum(part.num_rows for part in parts))
     return pa.concat_tables([empty, *parts])
 
 

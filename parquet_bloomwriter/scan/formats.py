@@ -75,10 +75,10 @@ def fragments_of(table: Table, filters: Filters) -> TableFiles:
         TableProblem: If its metadata contradict themselves, or cannot be read.
     """
     if table.kind == ICEBERG:
-        from parquet_bloomwriter.scan.iceberg_dataset import as_fragments as of_iceberg
+        from parquet_bloomwriter.scan.iceberg_rows import as_fragments as of_iceberg
 
         return of_iceberg(cast("IcebergTable", table), filters)
-    from parquet_bloomwriter.scan.logical_dataset import as_fragments
+    from parquet_bloomwriter.scan.logical_rows import as_fragments
 
     return as_fragments(cast("DeltaTable", table), filters)
 
@@ -104,4 +104,4 @@ def schema_of(table: Table, columns: Sequence[str] | None) -> pa.Schema:
     delta = cast("DeltaTable", table)
     fields = fields_of(delta.snapshot.metadata.schema, delta.mapping)
     wanted = None if columns is None else set(columns)
-    return pa.schema([one.arrow for one in fields if wanted is None or one.name in wanted])
+    return pa.schema([field.arrow for field in fields if wanted is None or field.name in wanted])

@@ -4,15 +4,21 @@ pyiceberg plans the scan: which files there are, and which delete files apply to
 cannot match are dropped from the plan; delete files only take rows away, so that this is right
 whatever they delete. pyiceberg then reads what is left (`iceberg.scan`). At last pyarrow evaluates
 condition and projection, as for all tables.
+
+Fragments of a dataset stand for the table where a dataset can express what the table is: a dataset
+finds columns by their names, knows nothing of deleted rows, and gives nulls for columns that a file
+lacks. So every file is looked at: tables with deletes are refused, and tables with files whose
+columns have other names or types than the table's. `read_table` returns their rows.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.errors import BloomwriterError, UnsupportedTable
 from parquet_bloomwriter.iceberg.row_filter import to_iceberg
 from parquet_bloomwriter.iceberg.scan import (
     TaskReader,
@@ -22,11 +28,16 @@ from parquet_bloomwriter.iceberg.scan import (
     plan,
     schema_of,
 )
+from parquet_bloomwriter.iceberg.stored_types import is_unchanged
+from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
-from parquet_bloomwriter.probing.files import Bindings, probe_locations
+from parquet_bloomwriter.probing.bindings import Bindings
+from parquet_bloomwriter.probing.files import probe_locations
+from parquet_bloomwriter.probing.footer_cache import cached_footer
 from parquet_bloomwriter.scan.answer import answer, joined
 from parquet_bloomwriter.scan.needed_columns import needed_names
+from parquet_bloomwriter.scan.table import TableFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,10 +49,11 @@ if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
 
     from parquet_bloomwriter.hashing import HashKind
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.scan.table import Projection
-    from parquet_bloomwriter.table_files.iceberg import IcebergTable
+    from parquet_bloomwriter.table_files.iceberg import IcebergFile, IcebergTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +107,7 @@ class IcebergRows:
         """
         tree = None if filters is None else parse(filters)
         asked = tree if selects_rows else None
-        names = needed_names([one.name for one in table.schema.fields], columns, asked)
+        names = needed_names([field.name for field in table.schema.fields], columns, asked)
         needed = schema_of(table.schema, names)
         condition = None
         if selects_rows and filters is not None and tree is not None:
@@ -116,7 +128,7 @@ class IcebergRows:
             metadata=self.table.metadata,
             io=self.table.io,
             schema=self.needed,
-            tasks=[one.task for one in self.pieces],
+            tasks=[piece.task for piece in self.pieces],
         )
 
     def read(self, *, use_threads: bool) -> pa.Table:
@@ -158,7 +170,7 @@ class IcebergRows:
                         yield batch
 
     def _answer(self, rows: pa.Table) -> pa.Table:
-        """Return what of some rows is asked for."""
+        """Return the rows that meet the condition, with the columns of the projection."""
         return answer(rows, self.projection, self.condition)
 
 
@@ -212,3 +224,84 @@ def filter_types(table: IcebergTable) -> dict[str, IcebergType]:
         if len(several) == 1 and last.find_column_name(several[0].field_id) == name:
             found[name] = last.find_type(several[0].field_id)
     return found
+
+
+_THREADS = 16
+
+_READ = "Read its rows by read_table or iter_batches."
+
+
+def as_fragments(table: IcebergTable, filters: Filters) -> TableFiles:
+    """Return the files of a table as pyarrow's fragments, with the table's schema.
+
+    Raises:
+        InvalidArgument: If the filters cannot be understood.
+        UnsupportedTable: If a dataset cannot express what the table is.
+        TableProblem: If the table's metadata cannot be read.
+    """
+    import pyarrow.dataset as ds
+    import pyarrow.fs as pafs
+
+    tasks = plan_table(table, parse(filters))
+    if any(task.delete_files for task in tasks):
+        raise _refused("leave out deleted rows, which this table marks in delete files")
+    if any(not is_parquet(task.file) for task in tasks):
+        raise _refused("have files of several formats, as this table has")
+    files = [table.file(task.file) for task in tasks]
+    if len({id(file.filesystem) for file in files}) > 1:
+        raise _refused("have files on several file systems, as this table has")
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for _ in pool.map(_check_columns, files):
+            pass
+    format_ = ds.ParquetFileFormat()
+    fragments = []
+    for file in files:
+        filesystem = file.filesystem
+        if filesystem is not None and not isinstance(filesystem, pafs.FileSystem):
+            filesystem = pafs.PyFileSystem(pafs.FSSpecHandler(filesystem))
+        fragments.append(format_.make_fragment(file.path, filesystem or pafs.LocalFileSystem()))
+    return TableFiles(
+        source=[file.path for file in files],
+        fragments=tuple(fragments),
+        schema=arrow_schema(table.schema),
+        partitions={},
+        options={},
+    )
+
+
+def _check_columns(file: IcebergFile) -> None:
+    """Refuse a file whose columns are not found by their names, or of which values would be cast.
+
+    Raises:
+        UnsupportedTable: If it is such a file.
+        FileProblem, OSError: If its footer cannot be read.
+    """
+    table = file.table
+    with file.open() as source:
+        footer = cached_footer(source, lambda _: ()).footer()
+    leaves = table.columns.in_file(footer)
+    stored = {_name_in_file(leaf) for leaf in footer.leaves}
+    by_identity = table.identities(file.data_file.spec_id)
+    for column in table.columns.columns:
+        leaf = leaves.get(column.name)
+        if leaf is None:
+            if column.name in stored:
+                raise _refused("tell a dropped column from a new one of its name, as here")
+            if column.name in by_identity or table.known_texts(column.name, None, footer) != (
+                None,
+            ):
+                raise _refused(f'fill in the column "{column.name}", which a file lacks')
+        elif _name_in_file(leaf) != column.name:
+            raise _refused("have columns under other names than its files, as this table has")
+        elif not is_unchanged(leaf, table.schema.find_type(column.field_id)):
+            raise _refused("have files with other types, as this table has")
+
+
+def _name_in_file(leaf: Leaf) -> str:
+    """Return a leaf's path as Iceberg would name it: without the repeated groups."""
+    parts = zip(leaf.path, leaf.repetitions, strict=True)
+    return ".".join(name for name, one in parts if one is not Repetition.REPEATED)
+
+
+def _refused(what: str) -> UnsupportedTable:
+    return UnsupportedTable(f"a dataset cannot {what}", remedy=_READ)

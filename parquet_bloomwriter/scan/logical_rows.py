@@ -4,10 +4,16 @@ Each file is decoded by pyarrow, and its columns become those of the table: logi
 table's types, partition columns from the log, nulls for columns that were added later. Then rows
 are deleted that the file's deletion vector names, and pyarrow evaluates condition and projection.
 What cannot be returned as the table has it is refused by name (`UnsupportedTable`).
+
+Fragments of a dataset stand for the table where a dataset can express what the table is: a dataset
+has files, a schema, and values of partition columns. It casts columns to the schema, and gives
+nulls for columns that a file lacks. It knows nothing of deleted rows, nor of columns that have
+other names in files: such tables are refused, and `read_table` returns their rows.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,10 +32,13 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.predicate import columns_of, parse
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
-from parquet_bloomwriter.probing.files import Bindings, probe_locations
+from parquet_bloomwriter.probing.bindings import Bindings
+from parquet_bloomwriter.probing.files import probe_locations
+from parquet_bloomwriter.probing.footer_cache import cached_footer
 from parquet_bloomwriter.scan.answer import answer, joined, of_no_columns
 from parquet_bloomwriter.scan.logical_types import LogicalField, fields_of
 from parquet_bloomwriter.scan.needed_columns import is_opaque, needed_names
+from parquet_bloomwriter.scan.table import TableFiles
 from parquet_bloomwriter.source import read_footer
 from parquet_bloomwriter.table_files.delta import is_special
 
@@ -109,7 +118,7 @@ class LogicalTable:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Of the columns that are needed."""
+        """Schema of the columns that are needed."""
         return _schema(self.fields)
 
     def read(self, *, use_threads: bool) -> pa.Table:
@@ -165,7 +174,7 @@ class LogicalTable:
             raise
 
     def _answer(self, rows: pa.Table) -> pa.Table:
-        """Return what of some rows is asked for."""
+        """Return the rows that meet the condition, with the columns of the projection."""
         return answer(rows, self.projection, self.condition)
 
 
@@ -206,14 +215,14 @@ class _OpenFile:
 
     def _names(self) -> list[str]:
         """Return the stored columns to be read."""
-        check_clocks(self.file, self.footer, [one.name for one in self.fields])
+        check_clocks(self.file, self.footer, [field.name for field in self.fields])
         stored = list(self.parquet.schema_arrow)
         places = [one.index_in(stored) for one in self._stored_fields()]
         return [stored[place].name for place in places if place is not None]
 
     def _stored_fields(self) -> Iterator[LogicalField]:
         partitions = self.file.table.partition_columns
-        return (one for one in self.fields if one.name not in partitions)
+        return (field for field in self.fields if field.name not in partitions)
 
     def _logical(self, stored: pa.Table, num_rows: int) -> pa.Table:
         import pyarrow as pa
@@ -221,16 +230,16 @@ class _OpenFile:
         columns = []
         partitions = self.file.table.partition_columns
         several = list(stored.schema)
-        for one in self.fields:
-            if one.name in partitions:
-                columns.append(self._partition(one, num_rows))
+        for field in self.fields:
+            if field.name in partitions:
+                columns.append(self._partition(field, num_rows))
                 continue
-            place = one.index_in(several)
+            place = field.index_in(several)
             if place is None:
-                columns.append(one.nulls(num_rows))
+                columns.append(field.nulls(num_rows))
                 continue
-            chunks = [one.of_file(chunk) for chunk in stored.column(place).chunks]
-            columns.append(pa.chunked_array(chunks, one.type))
+            chunks = [field.of_file(chunk) for chunk in stored.column(place).chunks]
+            columns.append(pa.chunked_array(chunks, field.type))
         return pa.table(columns, _schema(self.fields)) if columns else of_no_columns(num_rows)
 
     def _partition(self, one: LogicalField, num_rows: int) -> pa.Array:
@@ -262,7 +271,7 @@ class _OpenFile:
         if self.row_groups is None:
             return alive
         ends = np.cumsum(sizes)
-        parts = [alive[ends[one] - sizes[one] : ends[one]] for one in self.row_groups]
+        parts = [alive[ends[group] - sizes[group] : ends[group]] for group in self.row_groups]
         return np.concatenate([np.ones(0, np.bool_), *parts])
 
     def _kept(self, rows: pa.Table, alive: NDArray[np.bool_] | None) -> pa.Table:
@@ -304,7 +313,7 @@ def check_clocks(file: DeltaFile, footer: Footer, names: Collection[str]) -> Non
 def _schema(fields: Sequence[LogicalField]) -> pa.Schema:
     import pyarrow as pa
 
-    return pa.schema([one.arrow for one in fields])
+    return pa.schema([field.arrow for field in fields])
 
 
 def check_filters(table: DeltaTable, tree: Expression) -> None:
@@ -341,3 +350,99 @@ def _pieces(
             yield file, None
         elif probe.known is not None and probe.surviving:
             yield file, tuple(probe.surviving)
+
+
+_THREADS = 16
+
+_TYPE_CHANGES = "delta.typeChanges"
+"""In the metadata of fields: the types that they had ("Type Change Metadata")."""
+
+_READ = "Read its rows by read_table or iter_batches."
+
+
+def as_fragments(table: DeltaTable, filters: Filters) -> TableFiles:
+    """Return the files of a table as pyarrow's fragments, with the table's schema.
+
+    Raises:
+        InvalidArgument: If the filters compare by rules that are not known here.
+        UnsupportedTable: If a dataset cannot express what the table is.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    import pyarrow.fs as pafs
+
+    _check(table)
+    check_filters(table, parse(filters))
+    fields = fields_of(table.snapshot.metadata.schema, table.mapping)
+    if any(pa.types.is_timestamp(field.type) for field in fields):
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for _ in pool.map(_check_clocks, table.files):
+                pass
+    format_ = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
+    filesystems = {id(file.filesystem): file.filesystem for file in table.files}
+    if len(filesystems) > 1:
+        raise UnsupportedTable(
+            "a dataset cannot have files on several file systems, as this table has", remedy=_READ
+        )
+    fragments = tuple(
+        format_.make_fragment(
+            file.path, _for_arrow(file.filesystem) or pafs.LocalFileSystem(), _partition(file)
+        )
+        for file in table.files
+    )
+    return TableFiles(
+        source=[file.path for file in table.files],
+        fragments=fragments,
+        schema=pa.schema([field.arrow for field in fields]),
+        partitions=dict.fromkeys(table.partition_columns),
+        options={},
+    )
+
+
+def _check_clocks(file: DeltaFile) -> None:
+    """Refuse a file that stores times of another clock: a dataset would shift them."""
+    with file.open() as source:
+        fields = file.table.snapshot.metadata.schema["fields"]
+        footer = cached_footer(source, lambda _: ()).footer()
+        check_clocks(file, footer, [field["name"] for field in fields])
+
+
+def _for_arrow(filesystem: object) -> object:
+    """Return a file system of pyarrow's; None for the local one."""
+    import pyarrow.fs as pafs
+
+    if filesystem is None or isinstance(filesystem, pafs.FileSystem):
+        return filesystem
+    return pafs.PyFileSystem(pafs.FSSpecHandler(filesystem))
+
+
+def _check(table: DeltaTable) -> None:
+    if table.mapping != "none":
+        raise UnsupportedTable(
+            "a dataset cannot have columns under other names than its files, as this table has",
+            remedy=_READ,
+        )
+    if any(file.add.deletion_vector is not None for file in table.files):
+        raise UnsupportedTable(
+            "a dataset cannot leave out deleted rows, which this table marks in deletion vectors",
+            remedy=_READ,
+        )
+    if _TYPE_CHANGES in str(table.snapshot.metadata.raw["schemaString"]):
+        raise UnsupportedTable(
+            "a dataset cannot have files with narrower types, as this table may have", remedy=_READ
+        )
+
+
+def _partition(file: DeltaFile) -> pc.Expression:
+    """Return the expression that is true for the rows of a file, by its partition columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pc.scalar(value=True)
+    for name, (logged, field) in file.table.partition_columns.items():
+        value = partition_value(file.add.partition_values.get(logged), field["type"], name)
+        (one,) = fields_of({"fields": [field]}, file.table.mapping)
+        column = pc.field(name)
+        condition = column.is_null() if value is None else column == pa.scalar(value, one.type)
+        found = condition if found.equals(pc.scalar(value=True)) else found & condition
+    return found

@@ -70,7 +70,7 @@ class LogicalField:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What the schema notes of the field."""
+        """Metadata of the field in the schema."""
         return self.raw.get("metadata") or {}
 
     @property
@@ -98,7 +98,7 @@ class LogicalField:
                 ]
             case _:
                 parts = []
-        return tuple(LogicalField(one, self.mapping, self.top) for one in parts)
+        return tuple(LogicalField(part, self.mapping, self.top) for part in parts)
 
     @cached_property
     def type(self) -> pa.DataType:

@@ -179,7 +179,7 @@ def check_polars() -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Source:
-    """What Polars calls when a query runs."""
+    """The callback of the source: Polars calls it when a query runs."""
 
     rows: Rows
     names: list[str]

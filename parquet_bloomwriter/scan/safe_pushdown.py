@@ -46,6 +46,7 @@ from parquet_bloomwriter.predicate.arrow_columns import (
     is_uuid,
     type_of_part,
 )
+from parquet_bloomwriter.predicate.arrow_in import fields_in
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
@@ -57,8 +58,7 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
 )
-from parquet_bloomwriter.probing.files import Bindings
-from parquet_bloomwriter.scan.stream import fields_in
+from parquet_bloomwriter.probing.bindings import Bindings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -134,10 +134,10 @@ class FileStates:
     """The states of files at one moment."""
 
     states: dict[str, FileIdentity | None]
-    """By path: device, inode, size and times; None for a file that was not there."""
+    """Device, inode, size and times by path; None for a file that was not there."""
 
     store: pafs.FileSystem | None = None
-    """Where the objects are."""
+    """The file system of the objects; None for local files."""
 
     objects: dict[str, Hashable | None] = field(default_factory=dict)
     """Files on a store, by path: the versions that were probed; None where it does not tell them
@@ -146,7 +146,11 @@ class FileStates:
     @classmethod
     def of(cls, fragments: Iterable[ds.ParquetFileFragment]) -> FileStates:
         """Look at files; files on other file systems, and open files, are left out."""
-        return cls(states={one.path: _state(one.path) for one in fragments if is_local(one)})
+        return cls(
+            states={
+                fragment.path: _state(fragment.path) for fragment in fragments if is_local(fragment)
+            }
+        )
 
     def of_these(
         self,
@@ -159,9 +163,17 @@ class FileStates:
             fragments: The files, all on one file system.
             versions: Of files on stores, by path.
         """
-        stored = [one for one in fragments if one.path in versions and not is_local(one)]
+        stored = [
+            fragment
+            for fragment in fragments
+            if fragment.path in versions and not is_local(fragment)
+        ]
         return FileStates(
-            states={one.path: self.states[one.path] for one in fragments if is_local(one)},
+            states={
+                fragment.path: self.states[fragment.path]
+                for fragment in fragments
+                if is_local(fragment)
+            },
             store=stored[0].filesystem if stored else None,
             objects={one.path: versions[one.path] for one in stored},
         )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument, UnsupportedFile
 from parquet_bloomwriter.predicate.arrow_columns import column_at
-from parquet_bloomwriter.predicate.arrow_in import Call, Field, take_apart
+from parquet_bloomwriter.predicate.arrow_in import columns_in
 from parquet_bloomwriter.scan.snapshots import file_changed, is_local, open_file
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ _READAHEAD = 2
 """Batches that are decoded ahead."""
 
 _OF_DATASETS_ONLY = frozenset({"schema", "ignore_prefixes", "memory_map", "pre_buffer"})
-_NOT_TAKEN_APART = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
-"""What `take_apart` may raise for an expression of unknown form."""
 
 
 def stream(
@@ -157,30 +155,6 @@ def extension_column(schema: pa.Schema, condition: pc.Expression) -> str | None:
     return None
 
 
-def columns_in(expression: pc.Expression) -> list[str] | None:
-    """Return the dotted paths of the columns in a pyarrow expression; None if that is not known."""
-    fields = fields_in(expression)
-    return None if fields is None else [one.path for one in fields]
-
-
-def fields_in(expression: pc.Expression) -> list[Field] | None:
-    """Return the columns in a pyarrow expression; None if that is not known."""
-    import pyarrow as pa
-
-    try:
-        waiting = [take_apart(expression)]
-    except (*_NOT_TAKEN_APART, pa.ArrowException):
-        return None
-    found = []
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, Field):
-            found.append(one)
-        elif isinstance(one, Call):
-            waiting.extend(one.arguments)
-    return found
-
-
 def _leads_to(column: str, name: str) -> bool:
     return name == column or name.startswith(f"{column}.")
 
@@ -252,7 +226,7 @@ def _batches_of(
     """Read the row groups of a fragment from its open file."""
     import pyarrow.parquet as pq
 
-    row_groups = [one.id for one in fragment.row_groups]
+    row_groups = [group.id for group in fragment.row_groups]
     if not row_groups:
         return
     options = {name: table.options[name] for name in table.options.keys() - _OF_DATASETS_ONLY}
@@ -261,7 +235,7 @@ def _batches_of(
         reader = pq.ParquetFile(file, metadata=fragment.metadata, pre_buffer=False, **options)
     # pyarrow 26 joins no dictionaries below structs and lists, and each row group has its own.
     is_cut = any(map(_has_inner_dictionary, reader.schema_arrow))
-    for some in [[one] for one in row_groups] if is_cut else [row_groups]:
+    for some in [[group] for group in row_groups] if is_cut else [row_groups]:
         yield from reader.iter_batches(batch_size, some, columns=columns)
 
 
@@ -270,7 +244,7 @@ def _has_inner_dictionary(field: pa.Field) -> bool:
     import pyarrow as pa
 
     parts = [field.type.field(place) for place in range(field.type.num_fields)]
-    return any(pa.types.is_dictionary(one.type) or _has_inner_dictionary(one) for one in parts)
+    return any(pa.types.is_dictionary(part.type) or _has_inner_dictionary(part) for part in parts)
 
 
 def _conformed(

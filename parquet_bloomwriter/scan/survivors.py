@@ -25,6 +25,7 @@ from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.metadata.contradictions import Consequence
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.arrow_columns import has_name
+from parquet_bloomwriter.predicate.arrow_in import columns_in
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.predicate.expression import (
     And,
@@ -45,7 +46,6 @@ from parquet_bloomwriter.scan.safe_pushdown import (
     without_statistics,
 )
 from parquet_bloomwriter.scan.snapshots import FileStates, is_local, without_footer
-from parquet_bloomwriter.scan.stream import columns_in
 from parquet_bloomwriter.source import Location
 from parquet_bloomwriter.source.filesystems import locate
 
@@ -71,7 +71,7 @@ class Piece:
     """The file, cut down to the row groups that survive."""
 
     scanned: ds.ParquetFileFragment | None = None
-    """The same for a scan by pyarrow, if the file lacks a column of the condition."""
+    """The fragment that pyarrow scans, if the file lacks a column of the condition."""
 
     row_groups: tuple[int, ...] | None = None
     """Ordinals of the surviving row groups; None if all survive."""
@@ -81,7 +81,7 @@ class Piece:
 
     @property
     def is_of_version(self) -> bool:
-        """Whether this is true of one version of the file only."""
+        """Whether the piece holds for one version of the file only."""
         return self.row_groups is not None or self.scanned is not None
 
 
@@ -93,13 +93,13 @@ class Survivors:
     """One for each file with surviving row groups."""
 
     condition: pc.Expression | None
-    """What rows must still satisfy; None if all rows are asked for."""
+    """The condition that selects rows; None if all rows are returned."""
 
     states: FileStates
-    """Of the files of which a piece is true of one version only, as they were when probed."""
+    """States, when probed, of the files whose piece holds for one version of the file only."""
 
     probed: FileStates
-    """Of all files, before they were probed; of none where nothing is selected."""
+    """States of all files before they were probed; empty where nothing is selected."""
 
     compares_statistics: bool = True
     """Whether pyarrow may compare the statistics of the columns in the condition."""
@@ -201,7 +201,7 @@ def _probe(  # noqa: PLR0913  what both callers know
     )
     states = FileStates.of(fragments)
     if not probes and not table.is_open:
-        fragments = [without_footer(one, None) for one in fragments]
+        fragments = [without_footer(fragment, None) for fragment in fragments]
     probed = _probed(table, fragments, bindings)
     found = [None if one.error or one.known is None or not probes else one for one in probed]
     pairs = zip(probed, found, strict=True)
@@ -326,7 +326,7 @@ def _on_partitions(tree: Expression, names: frozenset[str]) -> Expression:
     match tree:
         case And(operands) | Or(operands):
             kind = And if isinstance(tree, And) else Or
-            return kind(tuple(_on_partitions(one, names) for one in operands))
+            return kind(tuple(_on_partitions(operand, names) for operand in operands))
         case Comparison(column) | IsIn(column) | IsNull(column) if column in names:
             return tree
         case Not(Comparison(column) | IsIn(column) | IsNull(column)) if column in names:
@@ -345,13 +345,13 @@ def _probed(
     table: TableFiles, fragments: Sequence[ds.ParquetFileFragment], bindings: TableBindings
 ) -> Sequence[FileProbe]:
     """Probe files; nothing is known of a file that cannot be probed."""
-    locations = [_openable(table, one) for one in fragments]
+    locations = [_openable(table, fragment) for fragment in fragments]
     try:
         return probe_locations(locations, bindings).files
     except (BloomwriterError, OSError) as error:
         return [
-            FileProbe(path=str(one) or None, known=None, findings=None, error=error)
-            for one in locations
+            FileProbe(path=str(location) or None, known=None, findings=None, error=error)
+            for location in locations
         ]
 
 

@@ -59,10 +59,10 @@ class TableFiles:
     """Columns whose values come from paths -> all values if dictionary-encoded, else None."""
 
     options: Mapping[str, Any]
-    """How the files are decoded: arguments of `ParquetDataset`, by name."""
+    """Arguments of `ParquetDataset` by which files are decoded, by name."""
 
     probed: Source | None = None
-    """The same for probing, if it is a single file that is open."""
+    """The source that is probed, if the table is a single open file."""
 
     def check_columns(self, columns: Sequence[str]) -> None:
         """Check that there are columns of these names, as far as these are plain.
@@ -290,7 +290,11 @@ def _partitions(
     """Return the columns whose values come from paths, not all of the partitioning's schema."""
     import pyarrow.dataset as ds
 
-    names = {name for one in fragments for name in ds.get_partition_keys(one.partition_expression)}
+    names = {
+        name
+        for fragment in fragments
+        for name in ds.get_partition_keys(fragment.partition_expression)
+    }
     if not names:
         return {}
     known = zip(table.partitioning.schema.names, table.partitioning.dictionaries, strict=True)
@@ -336,7 +340,9 @@ def _location(path: str) -> Location:
 
 def _may_be_pattern(source: object) -> bool:
     paths = source if isinstance(source, list) else [source]
-    return any(isinstance(one, str | os.PathLike) and has_magic(os.fsdecode(one)) for one in paths)
+    return any(
+        isinstance(path, str | os.PathLike) and has_magic(os.fsdecode(path)) for path in paths
+    )
 
 
 def _of_locations(locations: list[Location]) -> tuple[list[str], Any]:
@@ -346,9 +352,9 @@ def _of_locations(locations: list[Location]) -> tuple[list[str], Any]:
         InvalidArgument: If they lie on several.
     """
     filesystem = locations[0].filesystem
-    if any(one.filesystem != filesystem for one in locations):
+    if any(location.filesystem != filesystem for location in locations):
         raise InvalidArgument(
             "the files of one table lie on several file systems",
             remedy="Read those of each file system by themselves.",
         )
-    return [one.path for one in locations], filesystem
+    return [location.path for location in locations], filesystem

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from parquet_bloomwriter import __version__
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.spark.settings import is_connect
 from parquet_bloomwriter.spark.store_urls import store_settings
 from parquet_bloomwriter.spark.worker_python import check_worker_python
 from parquet_bloomwriter.user_folders import is_own
@@ -57,11 +58,6 @@ _MANY_ROWS = 100_000
 
 _MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
 _ABSENT_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
-
-
-def is_connect(spark: SparkSession) -> bool:
-    """Return whether a session is one of Spark Connect, which has no JVM of its own."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def default_parallelism(spark: SparkSession) -> int:

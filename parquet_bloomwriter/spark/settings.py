@@ -140,3 +140,8 @@ _READERS: Final[dict[str, Callable[[str], float]]] = {
     MAX_DELETED: _ratio,
     MIN_JOIN_BYTES: _bytes,
 }
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Return whether a session is one of Spark Connect, which has no JVM of its own."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")

@@ -34,6 +34,7 @@ from urllib.parse import unquote
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source import hdfs
 from parquet_bloomwriter.spark import cloud_options
+from parquet_bloomwriter.spark.settings import is_connect
 from parquet_bloomwriter.stores import cloud_settings
 from parquet_bloomwriter.stores.s3.settings import BucketSettings, install
 
@@ -117,13 +118,13 @@ def scheme_of(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """What Spark's configuration says of buckets. Can be pickled; its text shows no keys."""
+    """The settings of buckets in Spark's configuration. Can be pickled; its text shows no keys."""
 
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """By name, without `fs.s3a.`."""
+    """Options of S3 by their names without `fs.s3a.`."""
 
     clouds: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Of GCS, Azure and HDFS, by their whole names."""
+    """Options of GCS, Azure and HDFS by their whole names."""
 
     def of_bucket(self, name: str) -> BucketSettings | None:
         """Return the settings of a bucket; None where those that boto3 finds count.
@@ -160,8 +161,6 @@ def store_settings(spark: SparkSession) -> StoreSettings:
 
     A client of Spark Connect is told the endpoint and the region, but no keys: boto3 finds them.
     """
-    from parquet_bloomwriter.spark.jobs import is_connect
-
     if is_connect(spark):
         return StoreSettings(_of_client(spark))
     configuration = _hadoop(spark)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.delta.snapshot import Snapshot
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.metadata.elements import Part
-    from parquet_bloomwriter.probing.partitions import Texts
+    from parquet_bloomwriter.predicate.expression import Texts
 
 _UNKNOWN: Texts = ()
 _NULL: Texts = (None,)

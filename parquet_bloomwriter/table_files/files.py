@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from parquet_bloomwriter.metadata.elements import Part
-    from parquet_bloomwriter.probing.partitions import Texts
+    from parquet_bloomwriter.predicate.expression import Texts
 
 
 DELTA, ICEBERG = "a Delta table", "an Iceberg table"

@@ -17,7 +17,6 @@ from urllib.parse import unquote
 from parquet_bloomwriter.arguments import rate_of
 from parquet_bloomwriter.column_names import EVERY_COLUMN
 from parquet_bloomwriter.delta import commit as log
-from parquet_bloomwriter.delta.features import check_replaceable
 from parquet_bloomwriter.delta.place import place_of
 from parquet_bloomwriter.delta.schema import TableColumns
 from parquet_bloomwriter.delta.snapshot import advance, read_to_change, read_whole_commit
@@ -62,7 +61,7 @@ class DeltaTable:
             StoreProblem, OSError: If the log cannot be read.
         """
         snapshot = read_to_change(place_of(path))
-        check_replaceable(snapshot)
+        snapshot.check_replaceable()
         return cls(snapshot, snapshot.place.root)
 
     @property

@@ -47,10 +47,9 @@ from parquet_bloomwriter.kernels.layout import (
     PAGE_UNCOMPRESSED,
     PROBLEMS,
 )
-from parquet_bloomwriter.kernels.page_header import page_columns
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
-from parquet_bloomwriter.metadata.page_headers import PAGE_HEADER
+from parquet_bloomwriter.metadata.page_headers import PAGE_HEADER, page_columns
 from parquet_bloomwriter.metadata.schema import LENGTH_BYTES
 from parquet_bloomwriter.source.local import FileSource
 
@@ -86,7 +85,7 @@ CODECS = frozenset(_MOST_UNPACKED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """Where a column chunk lies, and what the footer says of it."""
+    """Positions of a column chunk, with its sizes and codec by the footer."""
 
     start: int
     """Position of its first page header."""
@@ -117,7 +116,7 @@ class Pages:
     """Position past the last page."""
 
     problem: str = ""
-    """What is wrong with the header at `stop`; empty if the walk found all values."""
+    """The problem of the header at `stop`; empty if the walk found all values."""
 
     @property
     def num_values(self) -> int:

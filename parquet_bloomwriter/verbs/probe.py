@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate import parse
-from parquet_bloomwriter.probing.files import Bindings, Given, probe_locations
+from parquet_bloomwriter.probing.bindings import Bindings
+from parquet_bloomwriter.probing.files import Given, probe_locations
 from parquet_bloomwriter.source import Location
 from parquet_bloomwriter.source.open import listed
 from parquet_bloomwriter.table_files.find import LAST, AsOf, find_inputs, find_table

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from parquet_bloomwriter.delta.features import check_replaceable
 from parquet_bloomwriter.delta.place import place_of
 from parquet_bloomwriter.delta.snapshot import read_snapshot
 from parquet_bloomwriter.errors import TableProblem, UnsupportedTable
@@ -146,10 +145,10 @@ def test_statistics_by_rows(tmp_path: Path) -> None:
 
 def test_deleted_rows_need_a_count_to_be_replaced(tmp_path: Path) -> None:
     _write(tmp_path, add("f", deletionVector=VECTOR, stats_parsed={"numRecords": 9}))
-    check_replaceable(read_snapshot(place_of(tmp_path)))
+    read_snapshot(place_of(tmp_path)).check_replaceable()
     _write(tmp_path, add("f", deletionVector=VECTOR, stats_parsed={"tightBounds": True}))
     with pytest.raises(UnsupportedTable, match=r"deletionVectors.* how many rows the file f has"):
-        check_replaceable(read_snapshot(place_of(tmp_path)))
+        read_snapshot(place_of(tmp_path)).check_replaceable()
 
 
 def test_checkpoint_of_delta_rs(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector, vector_uri
+from parquet_bloomwriter.delta import deletion_vectors
+from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector
 from parquet_bloomwriter.delta.roaring import MalformedBitmap, parse_bitmap
 from parquet_bloomwriter.errors import TableProblem
 from tests.support.delta_vectors import bitmap, inline, vector, vector_file, z85
@@ -131,8 +132,8 @@ def test_a_vector_in_a_file(tmp_path: Path, prefix: str) -> None:
 
 def test_the_uri_of_the_protocol_s_example() -> None:
     one = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^"}
-    assert vector_uri(one) == f"ab/deletion_vector_{UUID_}.bin"
-    assert vector_uri(inline([1])) is None
+    uri = deletion_vectors._uri(deletion_vectors._Descriptor.of(one))  # noqa: SLF001
+    assert uri == f"ab/deletion_vector_{UUID_}.bin"
 
 
 def stored(root: Path, data: bytes, **changes: object) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from parquet_bloomwriter.delta.actions import Protocol
 from parquet_bloomwriter.delta.features import (
     FEATURES,
     check_readable,
-    check_replaceable,
     features_of,
 )
 from parquet_bloomwriter.delta.place import place_of
@@ -103,10 +102,10 @@ def test_each_feature(tmp_path: Path, name: str) -> None:
     check_readable(protocol)
     snapshot = _snapshot(tmp_path, _named(name))
     if support.replaces:
-        check_replaceable(snapshot)
+        snapshot.check_replaceable()
         return
     with pytest.raises(UnsupportedTable, match=f"cannot be changed.* {name}: "):
-        check_replaceable(snapshot)
+        snapshot.check_replaceable()
 
 
 def test_features_that_are_not_known(tmp_path: Path) -> None:
@@ -114,7 +113,7 @@ def test_features_that_are_not_known(tmp_path: Path) -> None:
         check_readable(Protocol.of(_named(reader=("neverHeardOf",))))
     snapshot = _snapshot(tmp_path, _named("neverHeardOf"))
     with pytest.raises(UnsupportedTable, match="the feature neverHeardOf, which is not known"):
-        check_replaceable(snapshot)
+        snapshot.check_replaceable()
 
 
 @pytest.mark.parametrize(("reader", "writer", "what"), [(4, 7, "reader version 4"), (0, 7, "0")])
@@ -126,13 +125,13 @@ def test_reader_versions(reader: int, writer: int, what: str) -> None:
 def test_writer_versions(tmp_path: Path) -> None:
     snapshot = _snapshot(tmp_path, {"minReaderVersion": 1, "minWriterVersion": 8})
     with pytest.raises(UnsupportedTable, match="writer version 8"):
-        check_replaceable(snapshot)
+        snapshot.check_replaceable()
 
 
 @pytest.mark.parametrize("writer", range(1, 7))
 def test_versions_without_names(tmp_path: Path, writer: int) -> None:
     protocol = {"minReaderVersion": 2 if writer >= 5 else 1, "minWriterVersion": writer}
-    check_replaceable(_snapshot(tmp_path, protocol))
+    _snapshot(tmp_path, protocol).check_replaceable()
     implied = [
         set(),
         {"appendOnly", "invariants"},
@@ -162,28 +161,28 @@ def test_properties(tmp_path: Path, name: str, value: str) -> None:
     protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
     snapshot = _snapshot(tmp_path / "a", protocol, properties={name: value})
     with pytest.raises(UnsupportedTable, match=f"property delta.{name}: "):
-        check_replaceable(snapshot)
-    check_replaceable(_snapshot(tmp_path / "b", protocol, properties={name: "false"}))
+        snapshot.check_replaceable()
+    _snapshot(tmp_path / "b", protocol, properties={name: "false"}).check_replaceable()
 
 
 def test_partition_columns_in_files_matter_to_partitioned_tables_only(tmp_path: Path) -> None:
     protocol = _named("materializePartitionColumns")
     properties = {"writePartitionColumnsToParquet": "true"}
-    check_replaceable(_snapshot(tmp_path, protocol, partitions=(), properties=properties))
+    _snapshot(tmp_path, protocol, partitions=(), properties=properties).check_replaceable()
 
 
 def test_row_ids(tmp_path: Path) -> None:
     protocol = _named("rowTracking", "domainMetadata")
     tracked = add("a", baseRowId=0, defaultRowCommitVersion=3)
-    check_replaceable(_snapshot(tmp_path / "a", protocol, tracked))
+    _snapshot(tmp_path / "a", protocol, tracked).check_replaceable()
     for number, file in enumerate((add("b"), add("b", baseRowId=3))):
         snapshot = _snapshot(tmp_path / f"b{number}", protocol, tracked, file)
         with pytest.raises(UnsupportedTable, match="rowTracking: the file b has no row ids yet"):
-            check_replaceable(snapshot)
+            snapshot.check_replaceable()
     suspended = _snapshot(
         tmp_path / "c", protocol, add("b"), properties={"rowTrackingSuspended": "true"}
     )
-    check_replaceable(suspended)
+    suspended.check_replaceable()
 
 
 @pytest.mark.parametrize("stats", [None, "{", "[]", "{}", '{"numRecords":null}'])
@@ -192,5 +191,5 @@ def test_deleted_rows_need_a_count(tmp_path: Path, stats: str | None) -> None:
     protocol = _named(reader=("deletionVectors",))
     file = add("a", deletionVector=vector, stats=stats)
     with pytest.raises(UnsupportedTable, match="how many rows the file a has"):
-        check_replaceable(_snapshot(tmp_path / "a", protocol, file))
-    check_replaceable(_snapshot(tmp_path / "b", protocol, add("a", stats=stats)))
+        _snapshot(tmp_path / "a", protocol, file).check_replaceable()
+    _snapshot(tmp_path / "b", protocol, add("a", stats=stats)).check_replaceable()

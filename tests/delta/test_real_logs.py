@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from parquet_bloomwriter.delta.features import check_replaceable
 from parquet_bloomwriter.delta.place import place_of
 from parquet_bloomwriter.delta.schema import TableColumns
 from parquet_bloomwriter.delta.snapshot import read_snapshot
@@ -166,10 +165,10 @@ def _check_whether_replaceable(table: str) -> None:
     snapshot = read_snapshot(place_of(delta_real.folder() / table))
     feature = _named(table, UNCHANGEABLE)
     if feature is None:
-        check_replaceable(snapshot)
+        snapshot.check_replaceable()
         return
     with pytest.raises(UnsupportedTable, match=feature):
-        check_replaceable(snapshot)
+        snapshot.check_replaceable()
 
 
 def _check_columns_in_files(table: str) -> None:

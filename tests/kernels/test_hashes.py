@@ -118,7 +118,7 @@ def test_views_into_several_buffers(kernels: Kernels) -> None:
     """Short strings stand in the view itself; null slots may hold anything."""
     buffers = (b"0123456789abcdefghij", b"", b"ABCDEFGHIJKLMNOPQRST")
     views = b"".join([
-        *(b"\x0c\0\0\0" + b"twelve bytes", b"\x0d\0\0\0" + b"KLMN" + b"\2\0\0\0\7\0\0\0"),
+        *(b"\x0c\0\0\0" + b"twelve bytes", b"\x0d\0\0\0" + b"HIJK" + b"\2\0\0\0\7\0\0\0"),
         *(b"\xff" * 16, b"\x14\0\0\0" + b"0123" + b"\0\0\0\0\0\0\0\0"),
     ])  # fmt: skip
     values = [b"twelve bytes", b"HIJKLMNOPQRST", None, buffers[0]]

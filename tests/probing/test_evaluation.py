@@ -22,8 +22,8 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
 )
+from parquet_bloomwriter.probing.bindings import Bindings
 from parquet_bloomwriter.probing.evaluation import Code, atoms_of, leaves_of
-from parquet_bloomwriter.probing.files import Bindings
 from parquet_bloomwriter.probing.report import _EVIDENCE
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.verbs.probe import probe

@@ -15,7 +15,8 @@ from parquet_bloomwriter.errors import ColumnNotFound, FileChanged
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.bound import InSet
 from parquet_bloomwriter.probing import files, footer_cache
-from parquet_bloomwriter.probing.files import Bindings, probe_locations
+from parquet_bloomwriter.probing.bindings import Bindings
+from parquet_bloomwriter.probing.files import probe_locations
 from parquet_bloomwriter.source import BufferSource
 from tests.support.asking import known
 from tests.support.delta_tables import make_table

@@ -22,7 +22,7 @@ from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.spark import Hyperspace, rules
 from parquet_bloomwriter.spark.adaptor.compiler import put_jar
 from parquet_bloomwriter.spark.rules import session as rules_session
-from parquet_bloomwriter.spark.rules.java_methods import method_of
+from parquet_bloomwriter.spark.rules.session import method_of
 from tests.spark.conftest import INTERPRETED
 from tests.spark.metrics import metrics_of
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound
 from parquet_bloomwriter.index.build.file_filters import open_data_file
-from parquet_bloomwriter.probing.files import Bindings
+from parquet_bloomwriter.probing.bindings import Bindings
 from parquet_bloomwriter.source import read_footer
 
 if TYPE_CHECKING:

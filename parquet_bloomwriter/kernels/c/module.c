@@ -6,7 +6,7 @@
  * lock is released around the loops, while the buffers are held.
  *
  * Limited API of Python 3.11; no memory is allocated but a table of the buffers of string views.
- * `kernels/reference/` has the same functions in Python.
+ * `kernels/reference/` has the same functions in Python, but for those that read files.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -398,11 +398,11 @@ static int take_schema(PyObject *given, int64_t width, Py_buffer *view, ThriftSc
   return 1;
 }
 
-static int take_thrift(PyObject *given, PyObject *at, int64_t most, Py_buffer *view, int64_t *pos) {
+static int take_thrift(PyObject *given, PyObject *at, Py_buffer *view, int64_t *pos) {
   if (!take_buffer(given, "data", 1, READ, view) ||
       !take_number(at, "pos", 0, INT64_MAX, pos))
     return 0;
-  if (view->len > most) return refuse("there are too many data");
+  if (view->len > INT32_MAX) return refuse("there are too many data");
   if (*pos > view->len) return refuse("pos lies behind the data");
   return 1;
 }
@@ -416,11 +416,6 @@ static int is_apart(const Py_buffer *schema, const Py_buffer *written) {
   return refuse("the schema must not share memory with what is written");
 }
 
-static PyObject *problem_stop_rows(int is_good, int problem, const ThriftEnd *end) {
-  if (!is_good) return NULL;
-  return Py_BuildValue("iLL", problem, (long long)end->stop, (long long)end->rows);
-}
-
 static PyObject *py_scan(PyObject *self, PyObject *const *args, Py_ssize_t num_args) {
   Py_buffer data = {0}, types = {0}, kinds = {0}, values = {0}, spans = {0};
   ThriftSchema schema;
@@ -431,7 +426,7 @@ static PyObject *py_scan(PyObject *self, PyObject *const *args, Py_ssize_t num_a
   (void)self;
   int is_good = has_arguments("scan", num_args, 7) &&
                 take_number(args[3], "width", 1, 1024, &table.width) &&
-                take_thrift(args[0], args[1], INT32_MAX, &data, &pos) &&
+                take_thrift(args[0], args[1], &data, &pos) &&
                 take_schema(args[2], table.width, &types, &schema) &&
                 take_aligned(args[4], "kinds", 8, WRITE, &kinds) &&
                 take_aligned(args[5], "values", 8, WRITE, &values) &&
@@ -458,30 +453,8 @@ static PyObject *py_scan(PyObject *self, PyObject *const *args, Py_ssize_t num_a
   PyBuffer_Release(&kinds);
   PyBuffer_Release(&values);
   PyBuffer_Release(&spans);
-  return problem_stop_rows(is_good, problem, &end);
-}
-
-static PyObject *py_walk_pages(PyObject *self, PyObject *const *args, Py_ssize_t num_args) {
-  Py_buffer data = {0}, types = {0}, pages = {0};
-  ThriftSchema schema;
-  ThriftEnd end = {0};
-  int64_t pos = 0;
-  int problem = THRIFT_OK;
-  (void)self;
-  int is_good = has_arguments("walk_pages", num_args, 4) &&
-                take_thrift(args[0], args[1], INT64_MAX, &data, &pos) &&
-                take_schema(args[2], PAGE_SLOTS, &types, &schema) &&
-                take_aligned(args[3], "pages", 8, WRITE, &pages) && is_apart(&types, &pages);
-  if (is_good) {
-    Py_BEGIN_ALLOW_THREADS
-    problem = pages_walk(data.buf, data.len, pos, &schema, pages.buf,
-                         pages.len / (8 * PAGE_COLUMNS), &end);
-    Py_END_ALLOW_THREADS
-  }
-  PyBuffer_Release(&data);
-  PyBuffer_Release(&types);
-  PyBuffer_Release(&pages);
-  return problem_stop_rows(is_good, problem, &end);
+  if (!is_good) return NULL;
+  return Py_BuildValue("iLL", problem, (long long)end.stop, (long long)end.rows);
 }
 
 /* ---------------------------------------------------------------- pieces of files */
@@ -619,7 +592,6 @@ static PyMethodDef methods[] = {
     {"count_bits", py_count_bits, METH_O, NULL},
     {"sum_products", py_sum_products, METH_O, NULL},
     FAST(scan),
-    FAST(walk_pages),
 #if PBW_HAS_PREAD
     FAST(walk_file),
     FAST(read_pieces),

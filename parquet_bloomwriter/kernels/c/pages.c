@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <sys/types.h>
 #include <unistd.h>
-#endif
 
 enum { DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 };
 
@@ -53,36 +52,6 @@ static int note_page(const int64_t *values, int64_t pos, int64_t header, int64_t
   return THRIFT_OK;
 }
 
-int pages_walk(const uint8_t *data, int64_t size, int64_t pos, const ThriftSchema *schema,
-               int64_t *pages, int64_t capacity, ThriftEnd *end) {
-  int64_t kind, values[PAGE_SLOTS];
-  int32_t spans[PAGE_SLOTS * 3];
-  const ThriftTable table = {1, PAGE_SLOTS, &kind, values, spans};
-  ThriftEnd header;
-  int64_t found = 0;
-  int problem = THRIFT_OK;
-  for (; pos < size; found++) {
-    if (found == capacity) {
-      problem = THRIFT_FULL;
-      break;
-    }
-    const int64_t window = size - pos < INT32_MAX ? size - pos : INT32_MAX;
-    problem = thrift_scan(data + pos, window, 0, schema, &table, &header);
-    if (problem != THRIFT_OK) {
-      pos += header.stop;
-      break;
-    }
-    int64_t *page = pages + found * PAGE_COLUMNS;
-    problem = note_page(values, pos, header.stop, size - pos, page);
-    if (problem != THRIFT_OK) break;
-    pos += header.stop + page[PAGE_COMPRESSED];
-  }
-  end->stop = pos;
-  end->rows = found;
-  return problem;
-}
-
-#if PBW_HAS_PREAD
 enum { FIRST_WINDOW = 64, SLACK = 16, ON_STACK = 4096 };
 
 static int64_t read_window(PagesFile *file, uint8_t *target, int64_t size) {

@@ -37,11 +37,6 @@ enum {
 /* Problems beside those of thrift.h. */
 enum { PAGES_LACKS_FIELD = 10, PAGES_BAD_NUMBER = 11, PAGES_UNREADABLE = 12 };
 
-/* Walk from `pos` to the end of the data, or until `capacity` pages are found (THRIFT_FULL; `stop`
- * is then where to go on). `end->rows` is the number of pages that are sound. */
-int pages_walk(const uint8_t *data, int64_t size, int64_t pos, const ThriftSchema *schema,
-               int64_t *pages, int64_t capacity, ThriftEnd *end);
-
 #if PBW_HAS_PREAD
 enum { PAGES_MAX_HEADER = 1 << 24 }; /* bytes of a header; Arrow refuses longer ones */
 

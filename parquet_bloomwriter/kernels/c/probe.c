@@ -1,3 +1,6 @@
+/* Reads blocks and headers of Bloom filters with pread, and looks hashes up in them: filters with the
+ * usual header (`probe_usual`), and groups of filters with checksums in the files of an index
+ * (`probe_groups`, `index/format/block_checks.py`). A bit is trusted only after its checksum. */
 #define _FILE_OFFSET_BITS 64
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,7 +1,7 @@
 /* One pass over Thrift compact bytes that notes where every field of interest lies.
  *
  * `compact/scan.py` describes the encoding and the table, `kernels/layout.py` the arrays and numbers;
- * `kernels/reference/thrift.py` is the same loop in Python.
+ * `kernels/reference/thrift.py` does the same by recursive descent.
  */
 #ifndef PBW_THRIFT_H
 #define PBW_THRIFT_H

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.kernels.reference.buffers import blocks_of, number, taken
+from parquet_bloomwriter.kernels.reference.buffers import array, blocks_of, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.kernels.reference.buffers import Buffer
+    from parquet_bloomwriter.kernels.reference.buffers import Buffer, Int
 
-SALT = np.array(
-    [
-        *(0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D),
-        *(0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31),
-    ],
-    np.uint32,
-)
-
+_SALT = np.frombuffer(
+    bytes.fromhex("47B6137B 44974D91 8824AD5B A2B7289D 705495C7 2DF1424B 9EFC4947 5C6BFB31"), ">u4"
+).astype(np.uint32)
 _RUN = 1 << 14
-"""Hashes, or blocks, that are worked on at once: arrays of them stay in the cache."""
-
-_LONG_RUN = 64
-"""Blocks to be joined from which NumPy's own reduction is faster than a loop."""
-
-_MAX_FACTOR = 2**31 - 1
+"""Hashes that are worked on at once: arrays of them stay in the cache."""
 
 
 def insert(blocks: Buffer, hashes: Buffer) -> None:
@@ -39,9 +29,9 @@ def insert(blocks: Buffer, hashes: Buffer) -> None:
         blocks: z blocks of 32 bytes, writable.
         hashes: Words of 8 bytes.
     """
-    filter_ = blocks_of(blocks, "blocks", writable=True)
-    for places, masks in _runs(filter_, hashes):
-        np.bitwise_or.at(filter_, places, masks)
+    bits = blocks_of(blocks, "blocks", writable=True)
+    for places, masks in _runs(len(bits), hashes):
+        np.bitwise_or.at(bits, places, masks)
 
 
 def check(blocks: Buffer, hashes: Buffer, flags: Buffer | None) -> int:
@@ -56,22 +46,18 @@ def check(blocks: Buffer, hashes: Buffer, flags: Buffer | None) -> int:
     Returns:
         How many hashes might be contained.
     """
-    filter_ = blocks_of(blocks, "blocks")
-    out = None if flags is None else taken(flags, "flags", 1, writable=True)
-    count = len(taken(hashes, "hashes", 8)) // 8
-    if out is not None and len(out) < count:
-        raise ValueError("there is no room for the flags")
-    done = found = 0
-    for places, masks in _runs(filter_, hashes):
-        might = (filter_[places] & masks == masks).all(axis=1)
-        if out is not None:
-            out[done : done + len(might)] = might
-        done += len(might)
-        found += int(np.count_nonzero(might))
-    return found
+    bits = blocks_of(blocks, "blocks")
+    parts = [~(~bits[places] & masks).any(axis=1) for places, masks in _runs(len(bits), hashes)]
+    might = np.concatenate([np.empty(0, np.bool_), *parts])
+    if flags is not None:
+        out = array(flags, "flags", writable=True)
+        if len(out) < len(might):
+            raise ValueError("there is no room for the flags")
+        out[: len(might)] = might
+    return int(np.count_nonzero(might))
 
 
-def fold(blocks: Buffer, factor: SupportsIndex, folded: Buffer) -> None:
+def fold(blocks: Buffer, factor: Int, folded: Buffer) -> None:
     """Join every run of `factor` neighbouring blocks into one, by OR.
 
     Args:
@@ -79,19 +65,11 @@ def fold(blocks: Buffer, factor: SupportsIndex, folded: Buffer) -> None:
         factor: k, a divisor of z.
         folded: To be written: z / k blocks.
     """
-    filter_ = blocks_of(blocks, "blocks")
-    factor = number(factor, "factor", 1, _MAX_FACTOR)
-    out = blocks_of(folded, "folded", writable=True)
-    if len(filter_) % factor or len(out) != len(filter_) // factor:
+    bits, out = blocks_of(blocks, "blocks"), blocks_of(folded, "folded", writable=True)
+    factor = number(factor, "factor", 1, 2**31 - 1)
+    if len(bits) != len(out) * factor:
         raise ValueError("folded must have as many blocks as the factor leaves")
-    runs = filter_.reshape(-1, factor, 8)
-    if factor > _LONG_RUN:
-        np.bitwise_or.reduce(runs, axis=1, out=out)
-        return
-    joined = runs[:, 0].copy()
-    for i in range(1, factor):
-        joined |= runs[:, i]
-    out[:] = joined
+    np.bitwise_or.reduce(bits.reshape(-1, factor, 8), axis=1, out=out)
 
 
 def unite(blocks: Buffer, others: Buffer) -> None:
@@ -101,40 +79,32 @@ def unite(blocks: Buffer, others: Buffer) -> None:
         blocks: z blocks of 32 bytes, writable.
         others: y blocks; y divides z.
     """
-    filter_ = blocks_of(blocks, "blocks", writable=True)
-    small = blocks_of(others, "others")
-    if len(filter_) % len(small):
+    bits, small = blocks_of(blocks, "blocks", writable=True), blocks_of(others, "others")
+    if len(bits) % len(small):
         raise ValueError("the number of blocks must be a multiple of the others'")
-    runs = filter_.reshape(len(small), -1, 8)
+    runs = bits.reshape(len(small), -1, 8)
     runs |= small[:, None]
 
 
 def count_bits(blocks: Buffer) -> int:
     """Count the bits that are set."""
-    filter_ = blocks_of(blocks, "blocks")
-    slabs = range(0, len(filter_), _RUN)
-    return sum(int(np.bitwise_count(filter_[i : i + _RUN]).sum(dtype=np.int64)) for i in slabs)
+    return int(np.bitwise_count(blocks_of(blocks, "blocks")).sum(dtype=np.int64))
 
 
 def sum_products(blocks: Buffer) -> int:
     """Add up, over the blocks, the product of the bits set in each of the eight words."""
-    filter_ = blocks_of(blocks, "blocks")
-    total = 0
-    for start in range(0, len(filter_), _RUN):
-        counts = np.bitwise_count(filter_[start : start + _RUN]).astype(np.uint64)
-        total += int(counts.prod(axis=1).sum())
-    return total
+    counts = np.bitwise_count(blocks_of(blocks, "blocks"))
+    high, low = divmod(counts.prod(axis=1, dtype=np.uint64), np.uint64(2**32))
+    return (int(high.sum()) << 32) + int(low.sum())
 
 
 def _runs(
-    filter_: NDArray[np.uint32], hashes: Buffer
+    num_blocks: int, hashes: Buffer
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32]]]:
     """Yield the block numbers, shape (n,), and masks, shape (n, 8), of runs of hashes."""
-    words = taken(hashes, "hashes", 8).view("<u8")
-    num_blocks = np.uint64(len(filter_))
+    words = array(hashes, "hashes", np.uint64)
     for start in range(0, len(words), _RUN):
-        some = words[start : start + _RUN]
-        places = ((some >> np.uint64(32)) * num_blocks) >> np.uint64(32)
-        low = some.astype(np.uint32)
-        masks = np.uint32(1) << ((low[:, None] * SALT) >> np.uint32(27))
-        yield places.astype(np.int64), masks
+        high, low = divmod(words[start : start + _RUN], np.uint64(2**32))
+        exponents = low.astype(np.uint32)[:, None] * _SALT >> np.uint32(27)
+        places = (high * np.uint64(num_blocks) >> np.uint64(32)).astype(np.int64)
+        yield places, np.uint32(1) << exponents

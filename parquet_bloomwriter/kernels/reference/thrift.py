@@ -1,102 +1,55 @@
-"""One pass over Thrift compact bytes; `compact/scan.py` describes the encoding and the table.
+"""Thrift compact bytes; `compact/scan.py` describes the encoding and the table.
 
-The loop is one function without helpers or recursion, the same as in `c/thrift.c`. It knows nothing
-of Parquet: the schema says which fields to look for and where to note them.
+The bytes are read by recursive descent: for a struct, a list or a map, a method calls itself, and
+a problem is an exception. (`c/thrift.c` is one loop with a stack of its own.) Nothing of Parquet is
+known here: the schema has the fields to look for, and their slots.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from parquet_bloomwriter.kernels.layout import (
-    ABSENT,
-    BINARY,
-    BYTE,
-    DOUBLE,
-    ELEMENTS_SHIFT,
-    FALSE,
-    FULL,
-    I16,
-    I32,
-    I64,
-    IGNORED,
-    LIST,
-    MAP,
-    MAX_DEPTH,
-    MAX_FIELD,
-    MAX_SCAN_BYTES,
-    SCHEMA_WORDS,
-    SET,
-    STRUCT,
-    TRAITS,
-    TRUE,
-    UNKNOWN,
-    UUID,
-)
-from parquet_bloomwriter.kernels.reference.buffers import aligned, number, require_apart, taken
+from parquet_bloomwriter.kernels import layout as to
+from parquet_bloomwriter.kernels.reference.buffers import array, number
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.kernels.reference.buffers import Buffer
+    from numpy.typing import NDArray
 
-_SHARES_ROW, _UNKNOWN_SLOT, _MARK_ID, _MARK_SLOT, _MIN_BYTES = range(TRAITS)
-_MAX_WIDTH = 1024
-_NIBBLE, _LONG_LIST = 0x0F, 0x0F
-_LOW_BITS = 0x7F
-_SIGN_BIT = 63
-_MAX_ID_SHIFT = 14
+    from parquet_bloomwriter.kernels.reference.buffers import Buffer, Int
+
+_LOW_BITS, _LONG_LIST = 127, 15
+_FIXED_BYTES = {to.DOUBLE: 8, to.UUID: 16}
+_INTEGERS = (to.I16, to.I32, to.I64)
+_ID_SHIFT = 14
 """A field id has 16 bits: a varint of three bytes."""
 
-_Numbers: TypeAlias = list[list[int]]
+_Schema: TypeAlias = tuple[list[list[int]], ...]
+"""Slots, wire types, children and traits: an item for each kind of struct; see `layout`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """What is of interest: lists with an item for each kind of struct; see `layout`."""
-
-    slots: _Numbers
-    wires: _Numbers
-    children: _Numbers
-    traits: _Numbers
-
-    @classmethod
-    def of(cls, given: Buffer, width: int) -> Schema:
-        """Check the array of a schema for tables of a width."""
-        words = aligned(given, "schema", np.int64)
-        num_kinds = len(words) // SCHEMA_WORDS
-        fields = num_kinds * MAX_FIELD
-        parts = [words[i * fields : (i + 1) * fields].reshape(-1, MAX_FIELD) for i in range(3)]
-        traits = words[3 * fields : num_kinds * SCHEMA_WORDS].reshape(-1, TRAITS)
-        fits = len(words) % SCHEMA_WORDS == 0 and num_kinds > 1 and not traits[1, _SHARES_ROW]
-        if fits:
-            slots, children = parts[0], parts[2]
-            fits = slots.max() < width and children.min() >= 0 and children.max() < num_kinds
-            fits &= traits[:, [_UNKNOWN_SLOT, _MARK_SLOT]].max() < width
-            fits &= not ((traits[:, _MARK_ID] > 0) & (traits[:, _MARK_SLOT] < 0)).any()
-        if not fits:
-            raise ValueError("the schema is not one of tables of this width")
-        return cls(*(part.tolist() for part in (*parts, traits)))
+class _Problem(Exception):
+    """Has the number of a problem, and its position."""
 
 
-class Row(NamedTuple):
-    """One struct that was found."""
+class _Field(NamedTuple):
+    """What the schema says of a value."""
 
-    kind: int
-    values: list[int]
-    spans: _Numbers
-    """`HEADER`, `START` and `STOP` of each slot."""
+    slot: int = to.IGNORED
+    child: int = 0
+    """Kind of the struct, or of the structs in the list."""
+
+    elements: int = 0
+    """Type that the elements of a list must have; 0 for any."""
+
+    in_list: bool = False
+    """Whether the value is an element, where booleans have a byte."""
 
 
 def scan(  # noqa: PLR0913, PLR0917  a table is several arrays
-    data: Buffer,
-    pos: SupportsIndex,
-    schema: Buffer,
-    width: SupportsIndex,
-    kinds: Buffer,
-    values: Buffer,
-    spans: Buffer,
+    data: Buffer, pos: Int, schema: Buffer, width: Int, kinds: Buffer, values: Buffer, spans: Buffer
 ) -> tuple[int, int, int]:
     """Note where the fields of interest of one struct lie.
 
@@ -113,200 +66,182 @@ def scan(  # noqa: PLR0913, PLR0917  a table is several arrays
         The number of the problem, of `layout.PROBLEMS`, or 0, or `FULL` if there are more than n
         structs; the position past the struct, or of the problem; and how many rows were written.
     """
-    width = number(width, "width", 1, _MAX_WIDTH)
-    view = taken(data, "data", 1).data
-    pos = number(pos, "pos", 0, 2**63 - 1)
-    if len(view) > MAX_SCAN_BYTES:
-        raise ValueError("there are too many data")
-    if pos > len(view):
-        raise ValueError("pos lies behind the data")
-    known = Schema.of(schema, width)
-    out_kinds = aligned(kinds, "kinds", np.int64, writable=True)
-    out_values = aligned(values, "values", np.int64, writable=True)
-    out_spans = aligned(spans, "spans", np.int32, writable=True)
-    require_apart(schema, out_kinds, out_values, out_spans)
-    capacity = len(out_kinds)
-    if capacity > len(out_values) // width or capacity > len(out_spans) // (3 * width):
-        raise ValueError("kinds, values and spans must have as many rows")
-    problem, stop, rows = scan_struct(view, pos, known, width, capacity)
-    if rows:
-        count, cells = len(rows), len(rows) * width
-        out_kinds[:count] = [row.kind for row in rows]
-        out_values[:cells].reshape(count, width)[:] = [row.values for row in rows]
-        out_spans[: 3 * cells].reshape(count, width, 3)[:] = [row.spans for row in rows]
-    return problem, stop, len(rows)
+    width = number(width, "width", 1, 1024)
+    content = array(data, "data").data
+    pos = number(pos, "pos", 0, len(content))
+    rows = array(kinds, "kinds", np.int64, writable=True, aligned=True)
+    numbers = array(values, "values", np.int64, writable=True, aligned=True)
+    positions = array(spans, "spans", np.int32, writable=True, aligned=True)
+    known = _checked_schema(schema, width, rows, numbers, positions)
+    cells = len(rows) * width
+    if len(content) > to.MAX_SCAN_BYTES or cells > len(numbers) or 3 * cells > len(positions):
+        raise ValueError("there are too many data, or too few values or spans for the kinds")
+    table = numbers[:cells].reshape(-1, width), positions[: 3 * cells].reshape(-1, width, 3)
+    scanner = _Scanner(content, known, rows, *table, pos)
+    try:
+        scanner.read_value(to.STRUCT, -1, pos, _Field(child=1))
+    except _Problem as problem:
+        return (*problem.args, scanner.num_rows)
+    return 0, scanner.pos, scanner.num_rows
 
 
-def scan_struct(  # noqa: C901, PLR0911, PLR0912, PLR0915  one loop
-    data: memoryview, pos: int, schema: Schema, width: int, capacity: int
-) -> tuple[int, int, list[Row]]:
-    """Return the problem's number or 0, the position, and the rows; see `scan`."""
-    slots, wires, children, traits = schema.slots, schema.wires, schema.children, schema.traits
-    limit = len(data)
-    rows: list[Row] = []
-    stack: list[tuple[int, ...]] = []
-    values: list[int] = []
-    spans: _Numbers = []
-    # The open struct or list: its kind and row, its last field id, the elements left in it (-1 for
-    # a struct), the types of its elements (two for a map, in turn), and the slot whose STOP is
-    # written when it closes. `wanted` is the type that elements of the next list must have, or 0.
-    kind, row, last, left, owner_row, owner_slot = 0, 0, 0, 0, -1, -1
-    element = other = STRUCT
-    wanted = 0
-    child = 1
-    wire = STRUCT
-    slot = IGNORED
-    header = pos
-    while True:
-        # A value of type `wire` stands at `pos`; (row, slot) is where to note it, if slot >= 0.
-        start = pos
-        value = 0
-        follows = wire in (I16, I32, I64, BINARY, MAP)
-        if wire in (BYTE, LIST, SET):
-            if pos >= limit:
-                return 1, pos, rows
-            value = data[pos]
-            pos += 1
-            if wire != BYTE:
-                inner = value & _NIBBLE
-                value >>= 4
-                follows = value == _LONG_LIST
-        elif wire in (TRUE, FALSE):
-            value = FALSE - wire
-            pos += 1 if left >= 0 else 0
-        elif wire == DOUBLE:
-            pos += 8
-        elif wire == UUID:
-            pos += 16
-        elif wire != STRUCT and not follows:
-            return 2, pos, rows
-        if follows:
-            value = 0
-            shift = 0
-            byte = 128
-            while byte > _LOW_BITS:
-                if pos >= limit:
-                    return 1, pos, rows
-                byte = data[pos]
-                if shift >= _SIGN_BIT and byte > 1:
-                    return 6, pos, rows
-                low = byte & _LOW_BITS
-                value |= low << shift
-                shift += 7
-                pos += 1
-            if wire < BINARY:
-                value = (value >> 1) ^ -(value & 1)
-            elif value >> _SIGN_BIT:
-                value -= 1 << 64
-        if wire == BINARY:
-            if value < 0 or value > limit - pos:
-                return 1, start, rows
-            pos += value
-        elif wire == MAP:
-            inner, second = 0, 0
-            if value:
-                if pos >= limit:
-                    return 1, pos, rows
-                inner = data[pos] >> 4
-                second = data[pos] & _NIBBLE
-                pos += 1
-        if pos > limit:
-            return 1, start, rows
-        if slot >= 0:
-            if spans[slot][0] >= 0:
-                return 5, header, rows
-            values[slot] = value
-            spans[slot] = [header, start, pos]
-        if LIST <= wire <= STRUCT:
-            # Go down into the list, map or struct.
-            if len(stack) == MAX_DEPTH:
-                return 3, start, rows
-            stack.append((kind, row, last, left, element, other, owner_row, owner_slot))
-            owner_row, owner_slot = row, slot
-            if wire == STRUCT:
-                kind, last, left = child, 0, -1
-                if kind and not traits[kind][_SHARES_ROW]:
-                    if len(rows) == capacity:
-                        return FULL, pos, rows
-                    row = len(rows)
-                    values = [ABSENT] * width
-                    spans = [[-1, -1, -1] for _ in range(width)]
-                    spans[0][:2] = start, start
-                    rows.append(Row(kind, values, spans))
-            else:
-                kind = child
-                left = 2 * value if wire == MAP and 0 <= value <= limit else value
-                element = inner
-                other = inner if wire != MAP else second
-                if left < 0 or left > limit - pos:
-                    return 4, start, rows
-                is_other = wanted and left and inner != wanted
-                if is_other and not (I16 <= inner <= I64 and I16 <= wanted <= I64):
-                    return 8, start, rows
-        # Find the next value, closing whatever ends here.
+def _checked_schema(given: Buffer, width: int, *written: NDArray[Any]) -> _Schema:
+    """Check the array of a schema for tables of a width, in memory that is not written to."""
+    words = array(given, "schema", np.int64, aligned=True)
+    num_kinds, rest = divmod(len(words), to.SCHEMA_WORDS)
+    if rest or num_kinds <= 1:
+        raise ValueError("the schema must have a root")
+    fields, traits = np.split(words, [-num_kinds * to.TRAITS])
+    slots, wires, children = fields.reshape(3, num_kinds, -1)
+    shares_row, unknown, mark_id, mark, _ = traits.reshape(num_kinds, -1).T
+    fits = max(slots.max(), unknown.max(), mark.max()) < width and not shares_row[1]
+    fits &= 0 <= children.min() <= children.max() < num_kinds
+    if not fits or ((mark_id > 0) & (mark < 0)).any():
+        raise ValueError("the schema is not one of tables of this width")
+    if any(np.may_share_memory(words, target) for target in written):
+        raise ValueError("the schema must not share memory with what is written")
+    return tuple(part.tolist() for part in (slots, wires, children, traits.reshape(num_kinds, -1)))
+
+
+@dataclass(slots=True)
+class _Scanner:
+    """Reads one struct and all that is in it."""
+
+    data: memoryview
+    schema: _Schema
+    kinds: NDArray[np.int64]
+    values: NDArray[np.int64]
+    spans: NDArray[np.int32]
+    pos: int
+    num_rows: int = 0
+    depth: int = 0
+
+    def read_value(self, wire: int, row: int, header: int, field: _Field) -> None:  # noqa: C901  a case for each type
+        """Read a value, and note it.
+
+        Args:
+            wire: Its type.
+            row: The row of the struct that it is in.
+            header: Position of its field's header.
+            field: Its field, or what an element of a list is.
+        """
+        start = self.pos
+        number, skipped, types = self._head(wire, field)
+        if skipped > len(self.data) - self.pos:
+            raise _Problem(to.ENDS_EARLY, start)
+        self.pos += skipped
+        if field.slot >= 0:
+            if self.spans[row, field.slot, to.HEADER] >= 0:
+                raise _Problem(to.TWICE, header)
+            self.values[row, field.slot] = (number + 2**63) % 2**64 - 2**63
+            self.spans[row, field.slot] = header, start, self.pos
+        if not to.LIST <= wire <= to.STRUCT:
+            return
+        if self.depth == to.MAX_DEPTH:
+            raise _Problem(to.TOO_DEEP, start)
+        self.depth += 1
+        if wire == to.STRUCT:
+            self._read_struct(row, field.child)
+        else:
+            count = 2 * number if wire == to.MAP else number
+            if count > len(self.data) - self.pos:
+                raise _Problem(to.TOO_MANY_ELEMENTS, start)
+            are_integers = types[0] in _INTEGERS and field.elements in _INTEGERS
+            if field.elements and count and types[0] != field.elements and not are_integers:
+                raise _Problem(to.OTHER_ELEMENTS, start)
+            element = _Field(child=field.child, in_list=True)
+            for i in range(count):
+                self.read_value(types[i % 2], row, self.pos, element)
+        self.depth -= 1
+        if field.slot >= 0:
+            self.spans[row, field.slot, to.STOP] = self.pos
+
+    def _head(self, wire: int, field: _Field) -> tuple[int, int, tuple[int, int]]:
+        """Return a value's number, the bytes to skip, and the types of elements, two for a map."""
+        number, skipped, types = 0, _FIXED_BYTES.get(wire, 0), (0, 0)
+        if wire in {to.TRUE, to.FALSE}:
+            number, skipped = to.FALSE - wire, int(field.in_list)
+        elif wire == to.BINARY:
+            number = skipped = self._varint()
+        elif wire in _INTEGERS:
+            number = self._zigzag()
+        elif wire == to.BYTE:
+            number = self._byte()
+        elif wire in {to.LIST, to.SET}:
+            number, inner = divmod(self._byte(), 16)
+            number, types = self._varint() if number == _LONG_LIST else number, (inner, inner)
+        elif wire == to.MAP:
+            number = self._varint()
+            types = divmod(self._byte() if number else 0, 16)
+        elif wire not in {*_FIXED_BYTES, to.STRUCT}:
+            raise _Problem(to.NO_SUCH_TYPE, self.pos)
+        return number, skipped, types
+
+    def _read_struct(self, row: int, kind: int) -> None:
+        """Read the fields of a struct that is in another one with a row."""
+        shares_row, unknown, mark_id, mark, min_bytes = self.schema[3][kind]
+        start, last, has_row = self.pos, 0, kind and not shares_row
+        if has_row:
+            if self.num_rows == len(self.kinds):
+                raise _Problem(to.FULL, start)
+            row, self.num_rows = self.num_rows, self.num_rows + 1
+            self.kinds[row], self.values[row], self.spans[row] = kind, to.ABSENT, -1
+            self.spans[row, 0, : to.STOP] = start
         while True:
-            if left > 0:
-                left -= 1
-                wire = element
-                element, other = other, wire
-                slot, child, wanted = IGNORED, kind, 0
-                header = pos
+            header, before = self.pos, last
+            delta, wire = divmod(self._byte(), 16)
+            is_stop = delta == wire == 0
+            if not is_stop:
+                last = last + delta if delta else self._zigzag(_ID_SHIFT)
+            if mark_id > 0 and (is_stop or last >= mark_id):
+                self._note(row, mark, before, header)
+            if is_stop:
                 break
-            if left < 0:
-                if pos >= limit:
-                    return 1, pos, rows
-                header = pos
-                byte = data[pos]
-                pos += 1
-                ends = byte == 0
-                before = last
-                if not ends:
-                    wire = byte & _NIBBLE
-                    last += byte >> 4
-                    if byte <= _NIBBLE:
-                        last = 0
-                        shift = 0
-                        byte = 128
-                        while byte > _LOW_BITS:
-                            if pos >= limit:
-                                return 1, pos, rows
-                            if shift > _MAX_ID_SHIFT:
-                                return 6, pos, rows
-                            byte = data[pos]
-                            last |= (byte & _LOW_BITS) << shift
-                            shift += 7
-                            pos += 1
-                        last = (last >> 1) ^ -(last & 1)
-                mark = traits[kind][_MARK_ID]
-                if mark > 0 and (ends or last >= mark):
-                    at = traits[kind][_MARK_SLOT]
-                    if spans[at][0] < 0:
-                        values[at] = before
-                        spans[at][0] = header
-                if not ends:
-                    slot, child, wanted = UNKNOWN, 0, 0
-                    if last > 0 and last < MAX_FIELD:
-                        slot = slots[kind][last]
-                        child = children[kind][last]
-                        expected = wires[kind][last] & _NIBBLE
-                        is_boolean = expected == TRUE and wire == FALSE
-                        if slot >= 0 and expected != wire and not is_boolean:
-                            slot, child = UNKNOWN, 0
-                        if wire == LIST:
-                            wanted = wires[kind][last] >> ELEMENTS_SHIFT
-                    unknown = traits[kind][_UNKNOWN_SLOT]
-                    if slot == UNKNOWN and unknown >= 0 and spans[unknown][0] < 0:
-                        values[unknown] = last
-                        spans[unknown][:2] = header, pos
-                    break
-                if kind and not traits[kind][_SHARES_ROW]:
-                    spans[0][2] = pos
-                    if pos - spans[0][1] < traits[kind][_MIN_BYTES]:
-                        return 7, pos, rows
-            # The struct or list ends here: go up.
-            if owner_slot >= 0:
-                rows[owner_row].spans[owner_slot][2] = pos
-            kind, row, last, left, element, other, owner_row, owner_slot = stack.pop()
-            if not stack:
-                return 0, pos, rows
-            _, values, spans = rows[row]
+            field = self._field(kind, last, wire)
+            if field.slot == to.UNKNOWN and unknown >= 0:
+                self._note(row, unknown, last, header, self.pos)
+            self.read_value(wire, row, header, field)
+        if has_row:
+            self.spans[row, 0, to.STOP] = self.pos
+            if self.pos - start < min_bytes:
+                raise _Problem(to.SHORT_STRUCT, self.pos)
+
+    def _note(self, row: int, slot: int, field_id: int, *positions: int) -> None:
+        """Note the id and the positions of the first field that belongs to a slot."""
+        if self.spans[row, slot, to.HEADER] < 0:
+            self.values[row, slot] = field_id
+            self.spans[row, slot, : len(positions)] = positions
+
+    def _field(self, kind: int, field_id: int, wire: int) -> _Field:
+        """Return what the schema says of a field of this id and type."""
+        slots, wires, children, _ = (part[kind] for part in self.schema)
+        if not 0 < field_id < to.MAX_FIELD:
+            return _Field(to.UNKNOWN)
+        elements, expected = divmod(wires[field_id], 1 << to.ELEMENTS_SHIFT)
+        elements = elements if wire == to.LIST else 0
+        is_other = wire != expected and (expected, wire) != (to.TRUE, to.FALSE)
+        if slots[field_id] >= 0 and is_other:
+            return _Field(to.UNKNOWN, 0, elements)
+        return _Field(slots[field_id], children[field_id], elements)
+
+    def _byte(self) -> int:
+        if self.pos >= len(self.data):
+            raise _Problem(to.ENDS_EARLY, self.pos)
+        self.pos += 1
+        return self.data[self.pos - 1]
+
+    def _varint(self, last_shift: int = 63) -> int:
+        """Read an unsigned integer of 64 bits, or one that ends at the byte with this shift."""
+        number = shift = 0
+        while True:
+            byte = self._byte()
+            if shift > last_shift or byte >> (64 - shift):
+                raise _Problem(to.LONG_VARINT, self.pos - 1)
+            number |= (byte & _LOW_BITS) << shift
+            if byte <= _LOW_BITS:
+                return number
+            shift += 7
+
+    def _zigzag(self, last_shift: int = 63) -> int:
+        number = self._varint(last_shift)
+        return number >> 1 ^ -(number & 1)

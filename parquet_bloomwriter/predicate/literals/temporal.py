@@ -1,4 +1,4 @@
-"""Literals against columns of dates, times and timestamps.
+"""Dates, times and timestamps: when a literal equals a stored value, by the rules of all readers.
 
 A literal with a time zone is a point in time; a literal without is what some clock shows. Columns
 hold one or the other (`isAdjustedToUTC`). To compare the two, readers take the session's zone, UTC

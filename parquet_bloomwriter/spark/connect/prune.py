@@ -71,7 +71,7 @@ class Question:
     """Absolute paths or URLs of the folders and files that are read."""
 
     scheme: str = "file"
-    """Of the files' URIs in Spark."""
+    """Scheme of the files' URIs in Spark."""
 
 
 def exclude(question: Question, *, homes: Iterable[str], name: str | None) -> Exclusion:
@@ -142,7 +142,7 @@ def _decision(
 
 
 def _no_condition(snapshot: Snapshot) -> Reason:
-    columns = ", ".join(one.name for one in snapshot.entry.columns)
+    columns = ", ".join(column.name for column in snapshot.entry.columns)
     text = f"the condition compares none of {columns} with =, <=> or IN, as far as is certain"
     return Reason(code=Code.NO_USABLE_CONDITION, text=text)
 

@@ -93,7 +93,7 @@ def read_condition(text: str, columns: Collection[str]) -> Expression:
     """
     from parquet_bloomwriter.predicate import parse
 
-    known = {one.casefold() for one in columns} - _NO_COLUMNS
+    known = {column.casefold() for column in columns} - _NO_COLUMNS
     spelled = " ".join(_spelled(list(_tokens(text.strip())), known))
     try:
         return parse(spelled)

@@ -91,7 +91,7 @@ class KnownHomes:
         """
         check_name(name)
         candidates = [os.path.join(home, name) for home in self.homes(table)]
-        there = [one for one in candidates if storage_of(one).has_log(one)]
+        there = [candidate for candidate in candidates if storage_of(candidate).has_log(candidate)]
         infos = [info for info in map(describe, there) if info is not None]
         if table is not None:
             infos = [info for info in infos if info.root in ("", table)]

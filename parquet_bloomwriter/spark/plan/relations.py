@@ -25,7 +25,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.layout import table_root
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store
-from parquet_bloomwriter.spark.jobs import is_connect
+from parquet_bloomwriter.spark.settings import is_connect
 from parquet_bloomwriter.spark.store_urls import from_hadoop, from_uri, scheme_of
 
 if TYPE_CHECKING:
@@ -135,9 +135,9 @@ def _stored_by(top: Any, read: Any) -> Callable[[int], bool]:  # noqa: ANN401  o
 
 def _paths_of(paths: list[str]) -> tuple[str, ...] | Reason:
     """Return our names of paths that Hadoop wrote: with a scheme, and nothing escaped."""
-    found = [from_hadoop(one) for one in paths]
+    found = [from_hadoop(path) for path in paths]
     known = tuple(one for one in found if one is not None)
-    if len(known) < len(found) or len({scheme_of(one) for one in paths}) != 1:
+    if len(known) < len(found) or len({scheme_of(path) for path in paths}) != 1:
         return _refused(_ELSEWHERE)
     return known
 
@@ -201,10 +201,10 @@ def _locations(df: DataFrame, paths: tuple[str, ...]) -> tuple[str, ...] | Reaso
 
     A relative path is relative to the server's working directory, so the server is asked.
     """
-    if any(not _HAS_SCHEME.match(one) and not one.startswith("/") for one in paths):
+    if any(not _HAS_SCHEME.match(path) and not path.startswith("/") for path in paths):
         files = files_of(df)
-        return files if isinstance(files, Reason) else tuple({dirname(one) for one in files})
-    found = _paths_of([one if _HAS_SCHEME.match(one) else f"file:{one}" for one in paths])
+        return files if isinstance(files, Reason) else tuple({dirname(file) for file in files})
+    found = _paths_of([path if _HAS_SCHEME.match(path) else f"file:{path}" for path in paths])
     return found if isinstance(found, Reason) else tuple(_before_glob(one) for one in found)
 
 
@@ -219,7 +219,7 @@ def _resolves_metadata(df: DataFrame) -> bool:
 
     fields = ("file_path", "file_size", "file_modification_time")
     try:
-        types = df.select(*(f"{METADATA}.{one}" for one in fields)).schema.simpleString()
+        types = df.select(*(f"{METADATA}.{field}" for field in fields)).schema.simpleString()
     except PySparkException:
         return False
     return types == ("struct<file_path:string,file_size:bigint,file_modification_time:timestamp>")
@@ -259,7 +259,7 @@ def table_of(df: DataFrame) -> Table:
         raise InvalidArgument(files.text, remedy=_REMEDY)
     if not files:
         raise InvalidArgument("the DataFrame reads no files", remedy=_REMEDY)
-    if len({is_on_store(one) for one in files}) > 1:
+    if len({is_on_store(file) for file in files}) > 1:
         raise InvalidArgument("its files are on a disk and on a store", remedy=_REMEDY)
     if isinstance(relation, Relation) and relation.is_exact and len(relation.locations) == 1:
         return Table(root=table_root(relation.locations[0]), files=files)

@@ -84,7 +84,7 @@ class Bridge:
     def __init__(self, spark: SparkSession) -> None:
         self.homes: set[str] = set()
         self._snapshots: dict[tuple[str, str], Snapshot] = {}
-        """By the digest of the list of files, and the index's folder."""
+        """Snapshots by the digest of the list of files, and the index's folder."""
 
         self._keys: weakref.WeakKeyDictionary[Snapshot, str] = weakref.WeakKeyDictionary()
         self._joins = Joins(spark)

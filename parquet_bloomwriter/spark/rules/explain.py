@@ -56,8 +56,8 @@ def explanation(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
         decisions: All decisions about one query.
         verbose: Whether to add why other indexes are not used.
     """
-    used = [one for one in decisions if one.was_used]
-    unused = [one for one in decisions if not one.was_used]
+    used = [decision for decision in decisions if decision.was_used]
+    unused = [decision for decision in decisions if not decision.was_used]
     sections = [_section("Indexes used", _used_table(used) if used else "none")]
     if verbose and unused:
         sections.append(_section("Not used", _unused_table(unused, extended=True)))
@@ -77,13 +77,15 @@ def reasons(
         known: Names of all known indexes.
         extended: Whether to add relations and conditions, and the indexes that are used.
     """
-    about = [one for one in decisions if name in ("", one.index) or one.index is None]
+    about = [
+        decision for decision in decisions if name in ("", decision.index) or decision.index is None
+    ]
     unused = [one for one in about if not one.was_used]
     parts = [_unused_table(unused, extended=extended)] if unused else []
     used = [one for one in about if one.was_used]
     if used and (extended or name):
         parts.append("Used:\n" + _used_table(used))
-    if name and not any(one.index == name for one in decisions):
+    if name and not any(decision.index == name for decision in decisions):
         is_known = name in set(known)
         problem = "is not about any relation of the query" if is_known else "is not known"
         parts.append(f'The index "{name}" {problem}.')
@@ -104,14 +106,18 @@ def _used_table(decisions: Sequence[Decision]) -> str:
     head = ("index", "rule", "relation", "condition", "files", "bytes")
     rows = [
         (
-            one.index or "-",
-            one.rule,
-            one.relation,
-            one.condition,
-            f"{one.num_kept:,} of {count(one.num_files, 'file')}" if one.num_files else "-",
-            f"{size(one.bytes_kept)} of {size(one.num_bytes)}" if one.num_files else "-",
+            decision.index or "-",
+            decision.rule,
+            decision.relation,
+            decision.condition,
+            f"{decision.num_kept:,} of {count(decision.num_files, 'file')}"
+            if decision.num_files
+            else "-",
+            f"{size(decision.bytes_kept)} of {size(decision.num_bytes)}"
+            if decision.num_files
+            else "-",
         )
-        for one in decisions
+        for decision in decisions
     ]
     return _table(head, rows)
 
@@ -119,8 +125,13 @@ def _used_table(decisions: Sequence[Decision]) -> str:
 def _unused_table(decisions: Sequence[Decision], *, extended: bool) -> str:
     head = ["index", "rule", "code", "why"]
     rows = [
-        [one.index or "-", one.rule, str(one.reason.code) if one.reason else "", _sentence(one)]
-        for one in decisions
+        [
+            decision.index or "-",
+            decision.rule,
+            str(decision.reason.code) if decision.reason else "",
+            _sentence(decision),
+        ]
+        for decision in decisions
     ]
     if extended:
         head += ["relation", "condition"]

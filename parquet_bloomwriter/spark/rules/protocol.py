@@ -27,7 +27,7 @@ HashMode = Literal["plain", "decimal32", "decimal64"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What all requests have."""
+    """The fields of all requests."""
 
     kind: ClassVar[str]
     rule: Rule = "PushDownBFIndexRule"
@@ -135,7 +135,7 @@ class SettingRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Request):
-    """What a rule decided about a traced query. The answer is empty."""
+    """A decision of a rule about a traced query. The answer is empty."""
 
     kind: ClassVar[str] = "report"
     indexes: tuple[str, ...] | None = None
@@ -254,16 +254,16 @@ class ProbeFilter:
 
     path: str
     offset: int
-    """Of the bitset from the start of the file, bytes."""
+    """Position of the bitset in the file, bytes."""
 
     num_bytes: int
-    """Of the bitset."""
+    """Size of the bitset."""
 
     fpp: float
     """Exact rate of the filter: the share of absent keys that pass, in [0, 1]."""
 
     mode: HashMode
-    """What is hashed: the key, or its unscaled value as INT32 or INT64."""
+    """The value that is hashed: the key, or its unscaled value as INT32 or INT64."""
 
     cutoff: int | None
     """Keys below are not looked up: days or microseconds since 1970; None: all are."""
@@ -278,7 +278,7 @@ class JoinFilterAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingAnswer:
-    """What the text of a setting means."""
+    """The meaning of a setting's text."""
 
     value: float
 

@@ -19,12 +19,16 @@ from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.spark.adaptor.compiler import put_jar
-from parquet_bloomwriter.spark.jobs import is_connect, scratch_folder
+from parquet_bloomwriter.spark.jobs import scratch_folder
 from parquet_bloomwriter.spark.rules.bridge import Bridge
 from parquet_bloomwriter.spark.rules.explain import Decision
-from parquet_bloomwriter.spark.rules.java_methods import method_of
 from parquet_bloomwriter.spark.rules.mailbox import Attendants
-from parquet_bloomwriter.spark.settings import DEFAULTS, HYBRID_ENABLED, MIN_JOIN_BYTES
+from parquet_bloomwriter.spark.settings import (
+    DEFAULTS,
+    HYBRID_ENABLED,
+    MIN_JOIN_BYTES,
+    is_connect,
+)
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -51,7 +55,7 @@ class _Adaptor:
     """Java objects, in the order in which they are applied."""
 
     gateway: Any
-    """Of py4j."""
+    """The gateway of py4j to the JVM."""
 
     def method(self, name: str) -> Callable[..., Any]:
         """Return a method of the Java end."""
@@ -252,3 +256,23 @@ def _set_rules(spark: SparkSession, rules: list[Any]) -> None:
 
 def _experimental(spark: SparkSession) -> Any:  # noqa: ANN401
     return spark._jsparkSession.experimental()
+
+
+def method_of(gateway: Any, target: Any, name: str) -> Callable[..., Any]:  # noqa: ANN401  py4j
+    """Return a public method of a Java object as a function; it is the only one of its name.
+
+    py4j remembers methods by the name of their class. If a program stops its SparkContext and
+    starts another one, the JVM and py4j's memory stay, but the rules are loaded anew, as other
+    classes of the same names. The remembered methods do not fit them. So methods of these objects
+    are looked up and called by Java's reflection, whose own classes are always the same.
+    """
+    (method,) = [method for method in target.getClass().getMethods() if method.getName() == name]
+    kind = gateway.jvm.java.lang.Object
+
+    def call(*arguments: object) -> Any:  # noqa: ANN401  what the method returns
+        values = gateway.new_array(kind, len(arguments))
+        for i, argument in enumerate(arguments):
+            values[i] = argument
+        return method.invoke(target, values)
+
+    return call

@@ -16,8 +16,9 @@ from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.parallel import balanced
 from parquet_bloomwriter.rewrite.plan import Placement
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
-from parquet_bloomwriter.spark.jobs import default_parallelism, is_connect, run
+from parquet_bloomwriter.spark.jobs import default_parallelism, run
 from parquet_bloomwriter.spark.progress import JobLine, TaskProgress
+from parquet_bloomwriter.spark.settings import is_connect
 from parquet_bloomwriter.spark.store_urls import use_settings_of
 from parquet_bloomwriter.spark.table.plan import TableRequest, finish_table, plan_table
 from parquet_bloomwriter.spark.table.rewrite import (
@@ -155,17 +156,17 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     if placement not in get_args(Placement):
         raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
     use_settings_of(spark)
-    place = os.fspath(path) if is_iceberg(path) else _place(path)
-    if is_iceberg(place) or is_table(place):
+    target = os.fspath(path) if is_iceberg(path) else _absolute(path)
+    if is_iceberg(target) or is_table(target):
         if output is not None or force or keep_time:
-            asked = "an output" if output is not None else "force" if force else "keep_time"
+            option = "an output" if output is not None else "force" if force else "keep_time"
             raise InvalidArgument(
-                f'"{place}" is a table whose files get new names by commits: '
-                f"{asked} says nothing there"
+                f'"{target}" is a table whose files get new names by commits: '
+                f"{option} says nothing there"
             )
         return _bloomify_by_commits(
             spark,
-            place,
+            target,
             columns,
             branch=branch,
             fpp=fpp,
@@ -178,11 +179,11 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         )
     if branch is not None:
         raise InvalidArgument(f'"{os.fspath(path)}" is no Iceberg table, and has no branches')
-    if keep_time and is_on_store(place):
+    if keep_time and is_on_store(target):
         raise InvalidArgument("keep_time is for disks: stores set the times of their objects")
     request = TableRequest(
-        path=place,
-        output=None if output is None else _place(output),
+        path=target,
+        output=None if output is None else _absolute(output),
         options=RewriteOptions(
             columns=None if columns is None else names_of(columns),
             exclude=names_of(exclude),
@@ -197,6 +198,17 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             keep_time=keep_time,
         ),
     )
+    return _bloomify_files(spark, os.fspath(path), request, num_tasks, progress)
+
+
+def _bloomify_files(
+    spark: SparkSession,
+    path: str,
+    request: TableRequest,
+    num_tasks: int | None,
+    progress: Progress | None,
+) -> DataFrame:
+    """Add filters to files that keep their names; return what became of each file."""
     plan = _where_files_are(spark, plan_table, request)
     tasks = num_tasks or _TASKS_PER_CORE * default_parallelism(spark)
     with JobLine(f"adding filters to {os.path.basename(request.path)}") as line:  # noqa: PTH119
@@ -204,7 +216,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         results = [*plan.settled, *_rewritten(spark, request, groups, progress or line)]
     bad = {FileStatus.FAILED, FileStatus.STALE}
     if request.output is None:
-        _refresh(spark, os.fspath(path), request.path)
+        _refresh(spark, path, request.path)
     elif not any(result.status in bad for result in results):
         _where_files_are(spark, finish_table, request)
     rows = [_row(result) for result in sorted(results, key=lambda result: result.path)]
@@ -243,30 +255,30 @@ def _bloomify_by_commits(
     without = (FileFate.FAILED, FileFate.DROPPED, FileFate.KEPT)
     rows: list[tuple[object, ...]] = [
         (
-            _text(one.path),
-            None if one.new_path is None else _text(one.new_path),
-            status.get(one.fate, str(one.fate)),
-            one.num_filters,
+            _text(change.path),
+            None if change.new_path is None else _text(change.new_path),
+            status.get(change.fate, str(change.fate)),
+            change.num_filters,
             0,
             0,
             0,
-            one.size_before,
-            one.size_after,
+            change.size_before,
+            change.size_after,
             [],
-            _text(one.reason) if one.fate in without else None,
+            _text(change.reason) if change.fate in without else None,
         )
-        for one in report.changes
+        for change in report.changes
     ]
     return spark.createDataFrame(rows, _SCHEMA)
 
 
-def _refresh(spark: SparkSession, given: str, place: str) -> None:
+def _refresh(spark: SparkSession, given: str, target: str) -> None:
     """Let Spark list a table anew.
 
     A Spark that has no connector for the URL as it was given has no listing by that name either.
     """
-    if not is_on_store(place):
-        spark.catalog.refreshByPath(place)
+    if not is_on_store(target):
+        spark.catalog.refreshByPath(target)
         return
     with suppress(Exception):  # the work is done, and its report must not be lost
         spark.catalog.refreshByPath(given)
@@ -303,7 +315,7 @@ def _where_files_are(spark: SparkSession, work: Callable[[A], R], argument: A) -
     return result
 
 
-def _place(path: StrPath) -> str:
+def _absolute(path: StrPath) -> str:
     try:
         return absolute_path(path)
     except InvalidArgument:
