@@ -187,7 +187,7 @@ def test_a_bug_outside_of_any_file(invoke: Invoke, monkeypatch: pytest.MonkeyPat
     def fail(*_: object) -> str:
         raise RuntimeError("unthought of")
 
-    monkeypatch.setattr("bloomify.views.strip.StripView.headline", fail)
+    monkeypatch.setattr("bloomify.views.new_file.StripView.headline", fail)
     result = invoke("strip", "events.parquet")
     check(result, 70, "RuntimeError: unthought of. This is a bug; BLOOMIFY_DEBUG=1 shows where.")
     monkeypatch.setenv("BLOOMIFY_DEBUG", "1")
