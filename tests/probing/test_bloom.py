@@ -62,7 +62,8 @@ def _way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         path.write_bytes(data)
         return path
 
-    monkeypatch.setattr(kernels, "HAS_PREAD", request.param == "local, by a kernel")
+    is_by_kernel = request.param == "local, by a kernel"
+    monkeypatch.setattr(kernels, "HAS_PREAD", kernels.HAS_PREAD and is_by_kernel)
     monkeypatch.setattr(asking, "given_as", written_to_disk)
 
 

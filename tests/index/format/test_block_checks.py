@@ -177,7 +177,7 @@ def test_filters_of_all_values(
     num_blocks: int,
     has_kernel: bool,  # noqa: FBT001
 ) -> None:
-    monkeypatch.setattr(kernels, "HAS_PREAD", has_kernel)
+    monkeypatch.setattr(kernels, "HAS_PREAD", kernels.HAS_PREAD and has_kernel)
     bits = filter_of(1, num_blocks)
     file = write_filter(str(tmp_path / "v__=0"), "id", bits, is_kept=True)
     path, wanted = tmp_path / file.path, np.concatenate([hashes(1, 8), hashes(2, 8)])
