@@ -29,7 +29,8 @@ from benchmarks.spark_session import (
 from parquet_bloomwriter.index.build.group import balanced_groups
 from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.engine import FileTask
-from parquet_bloomwriter.index.files import list_files, location
+from parquet_bloomwriter.index.files import location
+from parquet_bloomwriter.index.table.data_files import list_files
 from parquet_bloomwriter.spark.engine import SparkEngine
 from parquet_bloomwriter.spark.jobs import run
 

@@ -32,7 +32,7 @@ ROOMS = {
         *("replace/external_references.py", "rewrite/places"),
     ),
     "index, without its storage": ("index",),
-    "tables": ("tables", "table_files", "index/table/metadata"),
+    "tables": ("tables", "table_files"),
     "reports": ("reports",),
     "reference kernels": ("kernels/reference",),
 }

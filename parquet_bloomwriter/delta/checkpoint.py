@@ -49,7 +49,7 @@ _BLOCK = 1024
 
 
 @dataclass(kw_only=True)
-class State:
+class CheckpointState:
     """Actions of a checkpoint that a snapshot needs."""
 
     protocol: Mapping[str, Any] | None = None
@@ -59,14 +59,14 @@ class State:
     """Files of the log."""
 
 
-def read_checkpoint(place: TablePlace, checkpoint: Checkpoint) -> State:
+def read_checkpoint(place: TablePlace, checkpoint: Checkpoint) -> CheckpointState:
     """Read the actions of a checkpoint.
 
     Raises:
         TableProblem: If it is damaged, or a file of it is missing.
         StoreProblem, OSError: If it cannot be read.
     """
-    state = State()
+    state = CheckpointState()
     for part in _read_files(place, checkpoint.names):
         state.protocol = part.protocol or state.protocol
         state.metadata = part.metadata or state.metadata
@@ -77,8 +77,8 @@ def read_checkpoint(place: TablePlace, checkpoint: Checkpoint) -> State:
     return state
 
 
-def _read_files(place: TablePlace, names: Sequence[str]) -> Iterator[State]:
-    def read(name: str) -> State:
+def _read_files(place: TablePlace, names: Sequence[str]) -> Iterator[CheckpointState]:
+    def read(name: str) -> CheckpointState:
         try:
             data = place.read_log(name)
         except FileNotFoundError:
@@ -105,8 +105,8 @@ def _read_files(place: TablePlace, names: Sequence[str]) -> Iterator[State]:
         yield from pool.map(read, names)
 
 
-def _of_json(data: bytes, name: str, root: str) -> State:
-    state = State()
+def _of_json(data: bytes, name: str, root: str) -> CheckpointState:
+    state = CheckpointState()
     for kind, fields in parse_actions(data, name=name, root=root):
         if kind == "protocol":
             state.protocol = fields
@@ -124,9 +124,9 @@ def _sidecar(path: str) -> str:
     return f"{SIDECARS}/{unquote(path).rpartition('/')[2]}"
 
 
-def _of_parquet(data: bytes) -> State:
+def _of_parquet(data: bytes) -> CheckpointState:
     file = pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")
-    state = State()
+    state = CheckpointState()
     schema = file.schema_arrow
     kinds = [kind for kind in ("protocol", "metaData", "sidecar") if kind in schema.names]
     if kinds:

@@ -70,7 +70,7 @@ _IN_COMMIT_TIMESTAMP = "inCommitTimestamp"
 
 
 @dataclass(frozen=True)
-class Replacement:
+class AddReplacement:
     """A file of the table, and the one that takes its place."""
 
     old: Add
@@ -79,7 +79,7 @@ class Replacement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Committed:
+class LogCommit:
     """The result of a commit."""
 
     version: int
@@ -88,8 +88,8 @@ class Committed:
     snapshot: Snapshot
     """The table as of the commit."""
 
-    kept: tuple[Replacement, ...] = ()
-    dropped: tuple[tuple[Replacement, str], ...] = ()
+    kept: tuple[AddReplacement, ...] = ()
+    dropped: tuple[tuple[AddReplacement, str], ...] = ()
     """Replacements that no longer hold, and why; their new files are in no version."""
 
 
@@ -140,14 +140,14 @@ def remove_of(old: Add, now_ms: int) -> dict[str, Any]:
 
 def replace_files(  # noqa: PLR0913  what the log says of a commit
     snapshot: Snapshot,
-    replacements: Sequence[Replacement],
+    replacements: Sequence[AddReplacement],
     *,
     operation_parameters: Mapping[str, Any] | None = None,
     metrics: Mapping[str, Any] | None = None,
     attempt: str | None = None,
     engine_info: str | None = None,
     on_attempt: Callable[[int], object] | None = None,
-) -> Committed:
+) -> LogCommit:
     """Put new files in the place of old ones, by one commit.
 
     Args:
@@ -191,7 +191,7 @@ def replace_files(  # noqa: PLR0913  what the log says of a commit
     )
     if made.found is not None:
         work.settle(made.found)
-    return Committed(
+    return LogCommit(
         version=made.snapshot.version,
         snapshot=made.snapshot,
         kept=tuple(work.kept),
@@ -205,7 +205,7 @@ def set_properties(
     *,
     attempt: str | None = None,
     engine_info: str | None = None,
-) -> Committed:
+) -> LogCommit:
     """Set properties of the table, by one commit; all others stay as they are.
 
     Raises:
@@ -229,7 +229,7 @@ def set_properties(
             "operationMetrics": {},
         },
     )
-    return Committed(version=made.snapshot.version, snapshot=made.snapshot)
+    return LogCommit(version=made.snapshot.version, snapshot=made.snapshot)
 
 
 def check_unchanged(base: Snapshot, current: Snapshot) -> None:
@@ -264,10 +264,10 @@ def check_unchanged(base: Snapshot, current: Snapshot) -> None:
 class _Replacing:
     """Replacements, as they hold on one version after the other."""
 
-    def __init__(self, replacements: Sequence[Replacement]) -> None:
+    def __init__(self, replacements: Sequence[AddReplacement]) -> None:
         self._all = replacements
-        self.kept: list[Replacement] = []
-        self.dropped: list[tuple[Replacement, str]] = []
+        self.kept: list[AddReplacement] = []
+        self.dropped: list[tuple[AddReplacement, str]] = []
 
     def actions(self, current: Snapshot, now_ms: int) -> list[Action]:
         """Return the actions for those that hold on this version."""
@@ -304,7 +304,9 @@ class _Replacing:
         return {name: str(number) for name, number in numbers.items()}
 
 
-def _why_not(one: Replacement, now: Add | None, current: Snapshot, paths: set[str]) -> str | None:
+def _why_not(
+    one: AddReplacement, now: Add | None, current: Snapshot, paths: set[str]
+) -> str | None:
     """Return why a replacement does not hold, or None."""
     old = one.old
     if now is None:
@@ -318,7 +320,7 @@ def _why_not(one: Replacement, now: Add | None, current: Snapshot, paths: set[st
     return None
 
 
-def _rebased(one: Replacement, now: Add, current: Snapshot) -> dict[str, Any]:
+def _rebased(one: AddReplacement, now: Add, current: Snapshot) -> dict[str, Any]:
     """Return the new file's `add`, with changes that other commits made to the old file's `add`."""
     rebased = {**now.raw, **{name: one.new[name] for name in _OWN_FIELDS}}
     before, wanted = one.old.tags, one.new.get("tags") or {}

@@ -61,7 +61,7 @@ class TableColumn:
     """The dotted path of physical names."""
 
 
-class TableColumns:
+class DeltaColumns:
     """The leaf columns of a table. Safe in threads."""
 
     def __init__(self, metadata: Metadata) -> None:

@@ -35,7 +35,7 @@ from parquet_bloomwriter.errors import (
     UnsupportedTable,
 )
 from parquet_bloomwriter.iceberg.catalog import metadata_errors, one_line
-from parquet_bloomwriter.iceberg.new_snapshot import NewSnapshot, Replacement
+from parquet_bloomwriter.iceberg.new_snapshot import EntryReplacement, NewSnapshot
 from parquet_bloomwriter.iceberg.snapshot import MAIN, check_replaceable, read_again, reload
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ _READ_BACK_AFTER_S = (0.0, 0.5, 2.0, 5.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Committed:
+class SnapshotCommit:
     """What a commit came to."""
 
     snapshot: IcebergSnapshot
@@ -73,17 +73,17 @@ class Committed:
     snapshot_id: int | None
     """Of the snapshot that was made; None if none was."""
 
-    dropped: tuple[tuple[Replacement, str], ...] = ()
+    dropped: tuple[tuple[EntryReplacement, str], ...] = ()
     """Replacements that no longer hold, and why; their new files are in no snapshot of ours."""
 
 
 def replace_files(
     snapshot: IcebergSnapshot,
-    replacements: Sequence[Replacement],
+    replacements: Sequence[EntryReplacement],
     *,
     parameters: Mapping[str, str],
     attempt: str | None = None,
-) -> Committed:
+) -> SnapshotCommit:
     """Put new files in the place of old ones, by one snapshot of the branch.
 
     Args:
@@ -100,7 +100,7 @@ def replace_files(
         OutcomeUnknown: If it cannot be found out whether the commit was made.
         Unfinished: If it was made, and the table cannot be read afterwards.
         KeyboardInterrupt, SystemExit: At any time. If the commit was made all the same, the
-            exception has the attribute `COMMITTED`, a `Committed`.
+            exception has the attribute `COMMITTED`, a `SnapshotCommit`.
     """
     return _Commit(snapshot, replacements, parameters, attempt or str(uuid.uuid4())).run()
 
@@ -141,7 +141,7 @@ class _Commit:
     def __init__(
         self,
         snapshot: IcebergSnapshot,
-        replacements: Sequence[Replacement],
+        replacements: Sequence[EntryReplacement],
         parameters: Mapping[str, str],
         attempt: str,
     ) -> None:
@@ -159,7 +159,7 @@ class _Commit:
         self._is_unread = False
         """Whether it was asked, and the table not seen since."""
 
-    def run(self) -> Committed:
+    def run(self) -> SnapshotCommit:
         """See `replace_files`."""
         try:
             return self._run()
@@ -172,7 +172,7 @@ class _Commit:
                         error.__dict__[COMMITTED] = self._settled(table, found)
             raise
 
-    def _run(self) -> Committed:
+    def _run(self) -> SnapshotCommit:
         for pause in _pauses():
             time.sleep(pause)
             try:
@@ -189,7 +189,7 @@ class _Commit:
                 if self._unclear_parents or self._is_unread:
                     raise self._unknown() from error
                 raise
-            if isinstance(draft, Committed):
+            if isinstance(draft, SnapshotCommit):
                 return draft
             committed = self._try(table, draft)
             if committed is not None:
@@ -224,14 +224,14 @@ class _Commit:
         head = table.metadata.snapshot_by_name(self._branch)
         self._unclear_parents &= set() if head is None else {head.snapshot_id}
 
-    def _draft(self, table: Table) -> NewSnapshot | Committed:
+    def _draft(self, table: Table) -> NewSnapshot | SnapshotCommit:
         """Return the commit of what holds on the branch's head; what it came to if nothing does."""
         current = self._current = read_again(self._current, table)
         check_replaceable(current)
         if self._was_asked and any(one.path in current.files for one in self._replacements):
             raise self._made("its snapshot has expired already")
-        kept: dict[str, Replacement] = {}
-        dropped: list[tuple[Replacement, str]] = []
+        kept: dict[str, EntryReplacement] = {}
+        dropped: list[tuple[EntryReplacement, str]] = []
         for one in self._replacements:
             why = _why_not(one, current)
             if why is None:
@@ -239,7 +239,7 @@ class _Commit:
             else:
                 dropped.append((one, why))
         if not kept or current.snapshot is None:
-            return Committed(snapshot=current, snapshot_id=None, dropped=tuple(dropped))
+            return SnapshotCommit(snapshot=current, snapshot_id=None, dropped=tuple(dropped))
         return NewSnapshot(current, kept, dropped, self._summary_of())
 
     def _summary_of(self) -> dict[str, str]:
@@ -250,7 +250,7 @@ class _Commit:
             program["engine-version"] = version("parquet-bloomwriter")
         return {**self._parameters, **program, ATTEMPT: self._attempt}
 
-    def _try(self, table: Table, draft: NewSnapshot) -> Committed | None:
+    def _try(self, table: Table, draft: NewSnapshot) -> SnapshotCommit | None:
         """Write metadata and ask the catalog; None if another try is due."""
         from pyiceberg.exceptions import CommitFailedException
 
@@ -286,7 +286,7 @@ class _Commit:
             after = read_again(self._current, table)
         except BloomwriterError as error:
             raise self._made("the table cannot be read afterwards") from error
-        return Committed(
+        return SnapshotCommit(
             snapshot=after, snapshot_id=draft.snapshot_id, dropped=tuple(draft.dropped)
         )
 
@@ -309,7 +309,7 @@ class _Commit:
                 return True
         return False
 
-    def _after_refusal(self, error: Exception) -> Committed:
+    def _after_refusal(self, error: Exception) -> SnapshotCommit:
         """Raise a refusal of the catalog; but first see that no earlier try was made after all."""
         try:
             table = self._reload()
@@ -327,7 +327,7 @@ class _Commit:
             f"the catalog refuses the commit: {one_line(error)}", path=self._base.name
         ) from error
 
-    def _last_look(self, error: Exception) -> Committed:
+    def _last_look(self, error: Exception) -> SnapshotCommit:
         try:
             table = self._reload()
             found = self._found_in(table)
@@ -337,7 +337,7 @@ class _Commit:
             raise self._unknown() from error
         return self._settled(table, found)
 
-    def _settled(self, table: Table, found: Snapshot) -> Committed:
+    def _settled(self, table: Table, found: Snapshot) -> SnapshotCommit:
         """Return what a commit came to whose snapshot was found in the table."""
         try:
             with metadata_errors(self._base.name):
@@ -352,7 +352,7 @@ class _Commit:
         except BloomwriterError as error:
             raise self._made("the table cannot be read afterwards") from error
         why = "it did not hold when the commit was made"
-        return Committed(
+        return SnapshotCommit(
             snapshot=after,
             snapshot_id=found.snapshot_id,
             dropped=tuple((one, why) for one in self._replacements if one.path not in added),
@@ -375,7 +375,7 @@ class _Commit:
         )
 
 
-def _why_not(one: Replacement, current: IcebergSnapshot) -> str | None:
+def _why_not(one: EntryReplacement, current: IcebergSnapshot) -> str | None:
     """Return why a replacement does not hold on the branch's head, or None."""
     now = current.files.get(one.old.path)
     if now is None:

@@ -52,7 +52,7 @@ _PARTITION_LIMIT = "write.summary.partition-limit"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replacement:
+class EntryReplacement:
     """A file of the table, and the one that takes its place."""
 
     old: DataFileEntry
@@ -71,10 +71,10 @@ class NewSnapshot:
     """A commit on one snapshot: what it replaces, and what is written for it."""
 
     current: IcebergSnapshot
-    kept: dict[str, Replacement]
+    kept: dict[str, EntryReplacement]
     """By the path of the old file."""
 
-    dropped: list[tuple[Replacement, str]]
+    dropped: list[tuple[EntryReplacement, str]]
     extra: Mapping[str, str]
     """What the summary says beside numbers."""
 
@@ -167,7 +167,7 @@ class NewSnapshot:
 
     def _manifests(self) -> tuple[list[ManifestFile], int, int]:
         """Write manifests; return those of the new snapshot, and how many are new and replaced."""
-        added: dict[int, list[tuple[ManifestEntry, Replacement]]] = defaultdict(list)
+        added: dict[int, list[tuple[ManifestEntry, EntryReplacement]]] = defaultdict(list)
         made: list[ManifestFile] = []
         untouched: list[ManifestFile] = []
         num_replaced = 0
@@ -201,7 +201,7 @@ class NewSnapshot:
             yield writer.to_manifest_file()
 
     def _of_new_files(
-        self, spec_id: int, pairs: Sequence[tuple[ManifestEntry, Replacement]]
+        self, spec_id: int, pairs: Sequence[tuple[ManifestEntry, EntryReplacement]]
     ) -> ManifestFile:
         from pyiceberg.manifest import ManifestEntry, ManifestEntryStatus
 
@@ -291,7 +291,7 @@ class NewSnapshot:
 _log = logging.getLogger(__name__)
 
 
-def _new_data_file(old: DataFile, replacement: Replacement) -> DataFile:
+def _new_data_file(old: DataFile, replacement: EntryReplacement) -> DataFile:
     """Return the entry of a new file: that of the old one, but for what differs."""
     new = type(old)(*(old[position] for position in range(len(old))))
     new[_PATH] = replacement.path

@@ -9,8 +9,9 @@
 describe them. `optimize` joins small files of an index, `delete`, `restore` and `vacuum` put it
 away, `cancel` ends an action whose process died.
 
+    table     what a caller names as a table, and its files
     storage   where the files of an index are: a disk, or an object store
-    log       entries, transactions: what an index consists of, and which version counts
+    log       which version counts; transactions
     format    the files of an index: manifest, parts, global filters
     build     from the table's files to filters
     actions   what changes an index: create, refresh, optimize, delete, restore, vacuum, cancel

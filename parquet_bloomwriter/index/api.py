@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument, Proposal, Way
 from parquet_bloomwriter.index.actions import lifecycle
 from parquet_bloomwriter.index.config import (
     DEFAULT_FPP,
@@ -15,17 +14,11 @@ from parquet_bloomwriter.index.config import (
     MAX_TOTAL_BYTES,
     config_for,
 )
-from parquet_bloomwriter.index.describe import describe, indexes_meant, listed, with_changes
-from parquet_bloomwriter.index.layout import (
-    find_index,
-    home_of,
-    index_folder,
-    index_folders,
-    is_among,
-    not_found,
-    table_root,
-)
-from parquet_bloomwriter.index.log.log import IndexLog
+from parquet_bloomwriter.index.describe import describe, with_changes
+from parquet_bloomwriter.index.handle import IndexHandle, indexes_in, not_found
+from parquet_bloomwriter.index.layout import is_among
+from parquet_bloomwriter.index.table.metadata import state_of
+from parquet_bloomwriter.index.table.ref import TableRef
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +109,8 @@ def create(  # noqa: PLR0913  all by keyword
     from parquet_bloomwriter.index.actions.create import create_index
     from parquet_bloomwriter.index.column_choice import choose_names
 
-    choice = choose_names(table, columns, exclude, files=files)
+    ref = TableRef.of(table)
+    choice = choose_names(ref, columns, exclude, files=files)
     items = expected_num_items
     config = config_for(
         choice.names,
@@ -128,8 +122,8 @@ def create(  # noqa: PLR0913  all by keyword
         contract=contract,
         slices=slices,
     )
-    log = IndexLog(index_folder(table, name, home), one_writer=one_writer)
-    return create_index(log, table, config, files=files, engine=engine, progress=progress)
+    handle = IndexHandle.new(ref, name, home, one_writer=one_writer)
+    return create_index(handle, config, files=files, engine=engine, progress=progress)
 
 
 def refresh(  # noqa: PLR0913  all by keyword
@@ -170,9 +164,10 @@ def refresh(  # noqa: PLR0913  all by keyword
     """
     from parquet_bloomwriter.index.actions.refresh import refresh_index
 
-    folder = _folder(table, name, home, passes_over_deleted=True)
-    log = IndexLog(folder, one_writer=one_writer)
-    return refresh_index(log, table, mode, files=files, engine=engine, progress=progress)
+    handle = IndexHandle.find(
+        TableRef.of(table), name, home, passes_over_deleted=True, one_writer=one_writer
+    )
+    return refresh_index(handle, mode, files=files, engine=engine, progress=progress)
 
 
 def optimize(
@@ -205,9 +200,10 @@ def optimize(
     """
     from parquet_bloomwriter.index.actions.optimize import optimize_index
 
-    folder = _folder(table, name, home, passes_over_deleted=True)
-    log = IndexLog(folder, one_writer=one_writer)
-    return optimize_index(log, slices=slices)
+    handle = IndexHandle.find(
+        TableRef.of(table), name, home, passes_over_deleted=True, one_writer=one_writer
+    )
+    return optimize_index(handle.log, slices=slices)
 
 
 def vacuum(
@@ -233,7 +229,8 @@ def vacuum(
         IndexBusy: If another action is changing the index.
         OSError: If a file cannot be removed.
     """
-    return lifecycle.vacuum(IndexLog(_folder(table, name, home), one_writer=one_writer))
+    handle = IndexHandle.find(TableRef.of(table), name, home, one_writer=one_writer)
+    return lifecycle.vacuum(handle.log)
 
 
 def delete(
@@ -257,7 +254,8 @@ def delete(
             deleted already.
         IndexBusy: If another action is changing the index.
     """
-    return lifecycle.delete(IndexLog(_folder(table, name, home), one_writer=one_writer))
+    handle = IndexHandle.find(TableRef.of(table), name, home, one_writer=one_writer)
+    return lifecycle.delete(handle.log)
 
 
 def restore(
@@ -281,7 +279,8 @@ def restore(
             deleted.
         IndexBusy: If another action is changing the index.
     """
-    return lifecycle.restore(IndexLog(_folder(table, name, home), one_writer=one_writer))
+    handle = IndexHandle.find(TableRef.of(table), name, home, one_writer=one_writer)
+    return lifecycle.restore(handle.log)
 
 
 def cancel(
@@ -307,7 +306,8 @@ def cancel(
         InvalidArgument: If no name is given, and the table has several indexes.
         IndexBusy: If another process has changed the index at the same time.
     """
-    return lifecycle.cancel(IndexLog(_folder(table, name, home), one_writer=one_writer))
+    handle = IndexHandle.find(TableRef.of(table), name, home, one_writer=one_writer)
+    return lifecycle.cancel(handle.log)
 
 
 def indexes(
@@ -323,9 +323,9 @@ def indexes(
     Raises:
         InvalidArgument: If there is no such table.
     """
-    found = [describe(folder) for folder in index_folders(home_of(table, home))]
-    infos = tuple(info for info in found if info is not None)
-    return tuple(_with_changes(table, info, None) for info in infos) if changes else infos
+    ref = TableRef.of(table)
+    infos = indexes_in(ref.home(home))
+    return tuple(_with_changes(ref, info, None) if changes else info for info in infos)
 
 
 def index(
@@ -349,11 +349,11 @@ def index(
         IndexNotFound: If there is no such index.
         InvalidArgument: If no name is given, and the table has several indexes.
     """
-    folder = _folder(table, name, home, passes_over_deleted=True)
-    info = describe(folder)
+    handle = IndexHandle.find(TableRef.of(table), name, home, passes_over_deleted=True)
+    info = describe(handle.folder)
     if info is None:
-        raise not_found(*os.path.split(folder))
-    return _with_changes(table, info, files) if changes else info
+        raise not_found(*os.path.split(handle.folder))
+    return _with_changes(handle.table, info, files) if changes else info
 
 
 def lookup(  # noqa: PLR0913  all by keyword
@@ -394,17 +394,11 @@ def lookup(  # noqa: PLR0913  all by keyword
         TableProblem: If the metadata of a Delta or Iceberg table cannot be read.
     """
     from parquet_bloomwriter.index.query.lookup import look_up
+    from parquet_bloomwriter.predicate import parse
 
-    return look_up(
-        table,
-        filters,
-        name=name,
-        home=home,
-        files=files,
-        version=version,
-        snapshot=snapshot,
-        branch=branch,
-    )
+    expression = parse(filters)
+    ref = TableRef.of(table, snapshot=snapshot, branch=branch)
+    return look_up(ref, expression, name=name, home=home, files=files, version=version)
 
 
 def prune_scan(
@@ -440,47 +434,25 @@ def prune_scan(
         UnsupportedTable: If pyiceberg cannot plan the scan, because of equality deletes.
         TableProblem: If a manifest is missing.
     """
-    from parquet_bloomwriter.index.query.iceberg_scan import prune
+    from parquet_bloomwriter.index.query.lookup import prune
 
     return prune(scan, filters, name=name, home=home)
 
 
-def _folder(
-    table: StrPath, name: str | None, home: StrPath | None, *, passes_over_deleted: bool = False
-) -> str:
-    """Return the folder of the index that is named, or of the only one that can be meant.
-
-    Raises:
-        IndexNotFound: If there is no such index.
-        InvalidArgument: If none is named, and there are several.
-    """
-    if name is None:
-        meant = indexes_meant(table, home, passes_over_deleted=passes_over_deleted)
-        if not meant:
-            raise IndexNotFound(
-                "the table has no index",
-                path=os.fspath(table),
-                remedy=(Proposal(Way.CREATE_INDEX, "Create one first"), "."),
-            )
-        if len(meant) > 1:
-            raise InvalidArgument(f"say which index with name=; there are {listed(meant)}")
-        name = meant[0].name
-    return find_index(table, name, home)
-
-
 def _with_changes(
-    table: StrPath, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
+    table: TableRef, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
 ) -> IndexInfo:
-    from parquet_bloomwriter.index.changes import current_files
-    from parquet_bloomwriter.index.table.metadata import managed_table, state_of, why_unnamed
+    """Add what has changed in the table since the index was refreshed."""
+    from parquet_bloomwriter.index.table.data_files import current_files
 
     if not info.root:
         return info
-    if not is_among(info.root, [table_root(table)]):
+    if not is_among(info.root, [table.root]):
         return replace(info, problem=f'it is of another table, "{info.root}"')
     state = state_of(info.options)
-    if problem := why_unnamed(table, state):
+    if problem := table.why_unnamed(state):
         return replace(info, problem=problem)
-    managed = None if state is None else managed_table(table, info.root, state)
-    found = current_files(table, info.root, files) if managed is None else managed.files()
-    return with_changes(info, found)
+    metadata = None if state is None else table.opened(state, root=info.root)
+    if metadata is not None:
+        return with_changes(info, metadata.files())
+    return with_changes(info, current_files(table, files, root=info.root))

@@ -3,30 +3,30 @@
 Files are compared by path, size and time of modification; paths are relative to the table's root.
 """
 
-# ruff: noqa: PTH112, PTH118  paths are strings, as in the log
+# ruff: noqa: PTH118  paths are strings, as in the log
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.arguments import paths_of
-from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
-from parquet_bloomwriter.index.files import FileId, file_id, list_files, location, relative_path
-from parquet_bloomwriter.index.layout import absolute_path
-from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
+from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.files import are_unchanged as files_are_unchanged
+from parquet_bloomwriter.index.files import location
+from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.storage.base import storage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from typing import TypeAlias
 
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.index.entry import Entry
+    from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.format.manifest import FileTable
-    from parquet_bloomwriter.source.folders import Leftovers
 
     StrPath: TypeAlias = str | os.PathLike[str]
 
@@ -117,68 +117,24 @@ def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:
     return np.where(same & (known.sizes[found] == sizes), found, -1)
 
 
-def current_files(
-    table: StrPath,
-    root: str,
-    files: StrPath | Sequence[StrPath] | None,
-    leftovers: Leftovers | None = None,
-    *,
-    known: Sequence[tuple[str, FileTable]] = (),
-) -> list[FileId]:
-    """List the files of a table, ordered by path.
+def are_unchanged(files: FileTable, root: str, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Look at files, and say of each whether it is as a version knows it.
 
     Args:
-        table: Its folder, a folder within it, or one of its files.
-        root: Folder that paths are to be relative to, absolute.
-        files: The files, if the caller names them.
-        leftovers: Takes what a listing passes over.
-        known: Files that are known to be Parquet, by the roots that their paths are relative to:
-            in the same state they are not opened.
+        files: That the version knows.
+        root: Of the table, absolute.
+        places: 0-based positions in `files`, shape (n,).
 
-    Raises:
-        OSError: If a folder cannot be listed, or a file does not exist.
-        StoreProblem: If a store refuses or does not answer.
-        InvalidArgument: If some files are on a disk, and some on a store.
+    Returns:
+        Shape (n,).
     """
-    path = absolute_path(table)
-    if files is not None:
-        paths = [absolute_path(file) for file in paths_of(files)]
-        if len({is_on_store(one) for one in [root, *paths]}) > 1:
-            problem = "some files of the table are on a disk, and some on a store"
-            raise InvalidArgument(problem, remedy="Make an index of each kind.")
-        return sorted(_named(root, paths))
-    if not _is_folder(path, root):
-        return [file_id(root, path)]
+    if is_on_store(root):
+        from parquet_bloomwriter.index.table.objects import are_unchanged as are_same_objects
 
-    def are_known(doubtful: Sequence[FileId]) -> Iterable[bool]:
-        asked = [
-            positions(relative_to(base, doubtful, folder=path), those) >= 0 for base, those in known
-        ]
-        return map(any, zip(*asked, strict=True))
-
-    found = list_files(path, leftovers, are_known=are_known if known else None)
-    return sorted(relative_to(root, found, folder=path))
-
-
-def _named(root: str, paths: Sequence[str]) -> set[FileId]:
-    """Return the identities of files that the caller names; a store lists most of them at once."""
-    if not is_on_store(root) or len(paths) < _FEW:
-        return {file_id(root, one) for one in paths}
-    listed = {location(root, file): file for file in list_files(root)}
-    return {listed.get(one) or file_id(root, one) for one in paths}
-
-
-def _is_folder(path: str, root: str) -> bool:
-    """Return whether a path is a folder; the root of a table is one."""
-    if not is_on_store(path):
-        return os.path.isdir(path)
-    from parquet_bloomwriter.index.table.objects import is_folder
-
-    return path == root or is_folder(path)
-
-
-def relative_to(root: str, files: Iterable[FileId], *, folder: str) -> list[FileId]:
-    """Return files with paths relative to `root` instead of `folder`."""
-    if root == folder:
-        return list(files)
-    return [replace(file, path=relative_path(root, location(folder, file))) for file in files]
+        some = files.take(places).identities()
+        return np.array(are_same_objects([location(root, one) for one in some], some), np.bool_)
+    base = root.rstrip("/") + "/"
+    names = files.paths.take(places).to_pylist()
+    paths = (name if name.startswith("/") else base + name for name in names)
+    sizes, times = files.sizes[places].tolist(), files.modified_ms[places].tolist()
+    return np.array(files_are_unchanged(paths, sizes, times), np.bool_)

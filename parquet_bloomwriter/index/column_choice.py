@@ -15,11 +15,13 @@ from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.column_names import EVERY_COLUMN, matching_names, select_columns
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.index.config import check_distinct
+from parquet_bloomwriter.index.files import location
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
+    from parquet_bloomwriter.index.table.ref import TableRef
     from parquet_bloomwriter.metadata import Leaf
 
     StrPath = str | os.PathLike[str]
@@ -57,7 +59,7 @@ class ColumnChoice:
 
 
 def choose_names(
-    table: StrPath,
+    table: TableRef,
     columns: str | Iterable[str],
     exclude: str | Iterable[str] = (),
     *,
@@ -66,7 +68,7 @@ def choose_names(
     """Find the columns that an index is to have. Nothing is read if plain names are given.
 
     Args:
-        table: As for `index.create`.
+        table: The table.
         columns: Dotted paths; patterns, for all columns that they match and that can be indexed; or
             `#` and a 0-based leaf ordinal.
         exclude: Columns that the index is not to have, in the same words, and groups.
@@ -134,27 +136,23 @@ def _meant(schema: _Schema, name: str) -> Sequence[str]:
     return [one for one in found if schema.can_index(one)] or found
 
 
-def _schema_of(table: StrPath, files: StrPath | Sequence[StrPath] | None) -> _Schema:
-    from parquet_bloomwriter.index.changes import current_files
-    from parquet_bloomwriter.index.files import location
-    from parquet_bloomwriter.index.layout import table_root
-    from parquet_bloomwriter.index.table.metadata import managed_table
+def _schema_of(table: TableRef, files: StrPath | Sequence[StrPath] | None) -> _Schema:
+    from parquet_bloomwriter.index.table.data_files import current_files
 
-    root = table_root(table)
-    managed = managed_table(table, root)
-    if managed is not None:
-        return managed
+    metadata = table.opened()
+    if metadata is not None:
+        return metadata
     problem: Exception | None = None
-    for file in current_files(table, root, files):
+    for file in current_files(table, files):
         try:
-            return _FileSchema(leaves=_leaves(location(root, file)))
+            return _FileSchema(leaves=_leaves(location(table.root, file)))
         except (BloomwriterError, OSError) as error:
             problem = problem or error
     raise problem or InvalidArgument("there are no Parquet files to index")
 
 
 def _leaves(path: str) -> tuple[Leaf, ...]:
-    from parquet_bloomwriter.index.build.file_filters import open_data_file
+    from parquet_bloomwriter.index.table.data_files import open_data_file
     from parquet_bloomwriter.source import read_footer
 
     with open_data_file(path) as source:

@@ -22,10 +22,11 @@ is checked.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 Contract = Literal["checked", "immutable"]
 CONTRACTS: tuple[Contract, ...] = get_args(Contract)
@@ -36,6 +37,15 @@ OPTION = "contract"
 LISTING = {"listing": "spark"}
 """The option of an entry whose files were listed by the present rule."""
 
+COMPLETE = {"has_all_files": "yes"}
+"""The option of an entry whose version knows all files of the state that it was made of."""
+
+_COLUMNS = "table_columns"
+"""The option of an entry that lists the names of all columns of its files, indexed or not."""
+
+_MOST_COLUMNS = 1_000
+"""More names are not recorded: each entry of the log would have them all."""
+
 
 def knows_all_files(options: Mapping[str, str]) -> bool:
     """Return whether an index of a plain folder knows its files so that none need be listed."""
@@ -45,3 +55,47 @@ def knows_all_files(options: Mapping[str, str]) -> bool:
 def contract_of(options: Mapping[str, str]) -> Contract:
     """Return the contract that the options of an entry name; if it is unknown, "checked"."""
     return "immutable" if options.get(OPTION) == "immutable" else "checked"
+
+
+def with_completeness(options: Mapping[str, str], *, is_complete: bool) -> dict[str, str]:
+    """Return options of an entry that say whether its version knows all files of its state.
+
+    A file that could not be read is left out of a version, and lookups must keep it.
+    """
+    others = {name: text for name, text in options.items() if name not in COMPLETE}
+    return others | COMPLETE if is_complete else others
+
+
+def is_complete(options: Mapping[str, str]) -> bool:
+    """Return whether a version certainly knows all files of the state that it was made of."""
+    return COMPLETE.items() <= options.items()
+
+
+def with_names(options: Mapping[str, str], names: Collection[str], *, adds: bool) -> dict[str, str]:
+    """Return options of an entry that record the names of columns.
+
+    Args:
+        options: Of the entry.
+        names: Dotted names of all columns in the files that the version adds.
+        adds: Whether it also knows files of the version before, whose names the options have.
+    """
+    before = recorded_names(options)
+    found = {name: text for name, text in options.items() if name != _COLUMNS}
+    if adds and before is None:
+        return found
+    both = {*names, *(before or () if adds else ())}
+    return found | {_COLUMNS: json.dumps(sorted(both))} if len(both) <= _MOST_COLUMNS else found
+
+
+def recorded_names(options: Mapping[str, str]) -> list[str] | None:
+    """Return the names of all columns in the files that an index knows; None if it does not tell.
+
+    Args:
+        options: Of the index's entry.
+    """
+    try:
+        found = json.loads(options.get(_COLUMNS, ""))
+    except ValueError:
+        return None
+    is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
+    return found if is_list else None

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.changes import compare
 from parquet_bloomwriter.index.entry import STABLE, State
-from parquet_bloomwriter.index.layout import home_of, index_folders, root_of, table_root
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.log.version_files import bytes_of
 from parquet_bloomwriter.index.report import IndexColumn, IndexInfo, IndexReport
 
 if TYPE_CHECKING:
@@ -46,29 +44,7 @@ def describe(folder: str) -> IndexInfo | None:
     return None if gone and not problem else replace(info, problem=problem)
 
 
-def indexes_meant(
-    table: StrPath, home: StrPath | None, *, passes_over_deleted: bool
-) -> list[IndexInfo]:
-    """Return the indexes of a table that can be meant where none is named: one, if that is clear.
-
-    Indexes of other tables that share the folder are left out.
-
-    Args:
-        table: The table.
-        home: The folder of its indexes; None for the usual one.
-        passes_over_deleted: Whether deleted indexes are meant only if there are no others.
-
-    Raises:
-        InvalidArgument: If there is no such table.
-    """
-    root = table_root(table)
-    found = [describe(folder) for folder in index_folders(home_of(table, home))]
-    infos = [info for info in found if info is not None and info.root in {"", root}]
-    there = [info for info in infos if info.state != State.DELETED]
-    return there if passes_over_deleted and there else infos
-
-
-def listed(infos: Sequence[IndexInfo]) -> str:
+def names_with_states(infos: Sequence[IndexInfo]) -> str:
     """Return the names of indexes with their states."""
     return ", ".join(f"{info.name} ({info.state})" for info in infos[:_LISTED])
 
@@ -135,13 +111,13 @@ def _common(folder: str, entry: Entry) -> dict[str, Any]:
     """Return the fields that both reports take from an entry."""
     return {
         "folder": folder,
-        "root": root_of(folder, entry),
+        "root": entry.root_in(folder),
         "state": entry.state,
         "log_id": entry.id,
         "version": entry.version,
         "num_files": entry.num_files,
         "source_bytes": entry.source_bytes,
-        "index_bytes": bytes_of(entry),
+        "index_bytes": sum(file.size for file in entry.files()),
         "columns": tuple(_column_of(folder, column) for column in entry.columns),
     }
 

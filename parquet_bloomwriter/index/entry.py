@@ -36,6 +36,7 @@ ignoring them would be wrong.
 Source: Hyperspace, Constants.States.
 """
 
+# ruff: noqa: PTH120  paths are strings, as in the log
 from __future__ import annotations
 
 import json
@@ -48,7 +49,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.contract import contract_of
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.layout import is_on_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -209,6 +210,16 @@ class Entry:
         """What lookups may take for granted about the table's files."""
         return contract_of(self.options)
 
+    def root_in(self, folder: str) -> str:
+        """Return the folder that paths of files are relative to, absolute.
+
+        It is only a name, until it is compared with what the caller named (`layout.is_among`).
+
+        Args:
+            folder: The index's, absolute.
+        """
+        return os.path.dirname(os.path.dirname(folder)) if self.root is None else self.root
+
     def column(self, name: str) -> IndexedColumn | None:
         """Return the indexed column of this name; None if there is none."""
         return next((one for one in self.columns if one.name == name), None)
@@ -221,6 +232,13 @@ class Entry:
             yield from column.parts
             if column.global_filter is not None:
                 yield column.global_filter.file
+
+    def files(self) -> Iterator[IndexFile]:
+        """Yield all files that the entry refers to."""
+        yield from self.needed_files()
+        for column in self.columns:
+            if column.slices is not None:
+                yield column.slices.file
 
 
 class OtherFormat(IndexProblem):

@@ -1,4 +1,4 @@
-"""The files of a table: how they are listed, and how a file is recognised as unchanged.
+"""A file of a table in one state: by what it is recognised as unchanged.
 
 A file is identified by path, size and time of modification (milliseconds, as Hadoop has it). If any
 of these differs, it is another file, about which an index says nothing. An object on a store is
@@ -17,19 +17,16 @@ the file. If the time cannot be read, or the file's time is ahead of it, the fil
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import tempfile
 import time
-from dataclasses import dataclass
-from operator import attrgetter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from parquet_bloomwriter.index.storage.base import is_on_store
-from parquet_bloomwriter.source.folders import NOWHERE, Leftovers, Why, is_parquet, walk
+from parquet_bloomwriter.index.layout import is_on_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable
 
 _NS_PER_MS, _NS_PER_S = 1_000_000, 1_000_000_000
 _TICK_NS = 20_000_000
@@ -75,80 +72,9 @@ class ObjectId(FileId):
     """Without its quotes; empty if it is weak."""
 
 
-def list_files(
-    root: str,
-    leftovers: Leftovers | None = None,
-    *,
-    are_known: Callable[[Sequence[FileId]], Iterable[bool]] | None = None,
-) -> list[FileId]:
-    """List the Parquet files below a folder, ordered by path; there may be none.
-
-    `source.folders` has the rule for which files count. A file that disappears during the listing
-    is left out.
-
-    Args:
-        root: Absolute.
-        leftovers: Takes what is passed over.
-        are_known: Says of files whether they are known to be Parquet in this state; such files are
-            not opened, whatever their names.
-
-    Raises:
-        OSError: If a folder cannot be listed, or a file cannot be looked at.
-        StoreProblem: If it is on a store that refuses or does not answer.
-    """
-    left = Leftovers() if leftovers is None else leftovers
-    if is_on_store(root):
-        from parquet_bloomwriter.index.table.objects import list_objects
-
-        listed = list_objects(root, left)
-        sure: list[FileId] = [*listed.sure]
-        doubtful: Sequence[FileId] = listed.doubtful
-    else:
-        sure, doubtful = _candidates(root, left)
-    if doubtful and are_known is not None:
-        known = list(are_known(doubtful))
-        sure += itertools.compress(doubtful, known)
-        doubtful = [one for one, is_known in zip(doubtful, known, strict=True) if not is_known]
-    if is_on_store(root):
-        sure += listed.parquet_among(doubtful, left)
-    else:
-        sure += [one for one in doubtful if is_parquet(location(root, one), left)]
-    return sorted(sure, key=attrgetter("path"))  # paths differ, and whole files compare slowly
-
-
-def _candidates(root: str, leftovers: Leftovers) -> tuple[list[FileId], list[FileId]]:
-    """List the files of a folder on disk that count by their names, and those that might."""
-    sure: list[FileId] = []
-    doubtful: list[FileId] = []
-    for inner, entry, is_sure in walk(root, leftovers):
-        try:
-            found = identity(inner, entry.stat())
-        except OSError as error:
-            if error.errno not in NOWHERE:
-                raise
-            if entry.is_symlink():
-                leftovers.add(Why.DEAD, entry.path)
-        else:
-            (sure if is_sure else doubtful).append(found)
-    return sure, doubtful
-
-
-def file_id(root: str, path: str) -> FileId:
-    """Return the identity of a file as it is now.
-
-    Args:
-        root: Folder that its path is to be relative to, absolute.
-        path: Absolute.
-
-    Raises:
-        OSError: If there is no such file, or it cannot be looked at.
-        StoreProblem: If it is on a store that refuses or does not answer.
-    """
-    if is_on_store(path):
-        from parquet_bloomwriter.index.table.objects import object_id
-
-        return object_id(path, relative_path(root, path))
-    return identity(relative_path(root, path), os.stat(path))
+@dataclass(frozen=True, slots=True, order=True)
+class LoggedFile(FileId):
+    """A file as metadata have it: its time there need not be that of the file system."""
 
 
 def are_unchanged(
@@ -188,6 +114,13 @@ def relative_path(root: str, path: str) -> str:
     if not path.startswith(base) or is_on_store(path[len(base) :]):
         return path
     return path[len(base) :].replace(os.sep, "/")
+
+
+def relative_to(root: str, files: Iterable[FileId], *, folder: str) -> list[FileId]:
+    """Return files with paths relative to `root` instead of `folder`."""
+    if root == folder:
+        return list(files)
+    return [replace(file, path=relative_path(root, location(folder, file))) for file in files]
 
 
 def identity(path: str, found: os.stat_result) -> FileId:

@@ -1,12 +1,14 @@
-"""Who can write to the indexes of a table, and not to the table.
+"""The homes of indexes: where they are looked for, and who can write to them.
 
 An index is trusted as far as its table: who can write to the table can take rows from queries in
-any case, and who can write only to the index can do so as well. If there are such users, a warning
-names the folder, once in a process. The index is used, because its owner may have meant it so.
+any case, and who can write only to the index can do so as well. So a home above the table counts
+only if its owner could do so anyway. If others can write to an index that is used, a warning names
+the folder, once in a process: the index's owner may have meant it so.
 
 Owners and permission bits of folders on disks are compared. Stores do not say who can write.
 """
 
+# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH120  paths are strings, as in the entries
 from __future__ import annotations
 
 import logging
@@ -14,8 +16,8 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.storage.base import is_on_store
-from parquet_bloomwriter.index.storage.local import LOG
+from parquet_bloomwriter.index.layout import HOME, LOG, homes_above, is_name, is_on_store, upwards
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -26,6 +28,59 @@ _warned: set[str] = set()
 """Homes that a warning named."""
 
 
+def find_homes(path: str) -> list[str]:
+    """Return the existing homes in a folder (of a file: its folder) and above it, nearest first.
+
+    A home above the folder counts only if it belongs to root, to the user, or to the owner of a
+    folder on the way there. The same holds for a home in a folder with the sticky bit: whoever may
+    make a home there may not replace the files of other users. So where all users may make folders,
+    as in /tmp, none can exclude rows of other users' queries.
+    """
+    found = []
+    if is_on_store(path):
+        first, *others = homes_above(path)
+        homes = [first] if index_folders(first) else []
+        return homes + [home for home in others if index_folders(home, is_above=True)]
+    beside = os.path.dirname(path) if os.path.isfile(path) else path
+    trusted = {0, os.getuid() if hasattr(os, "getuid") else 0}
+    for folder in upwards(path):
+        home = os.path.join(folder, HOME)
+        trusted.add(_owner(folder))
+        may_replace = folder in {path, beside} and not _is_sticky(folder)
+        if os.path.isdir(home) and (may_replace or _owner(home) in trusted):
+            found.append(home)
+    return found
+
+
+def index_folders(home: str, *, is_above: bool = False) -> list[str]:
+    """Return the folders of the indexes in a home, by name; also those of vacuumed indexes.
+
+    On a store, folders without a log may be among them.
+
+    Args:
+        home: The home.
+        is_above: It is above what is asked about, and passed over if a store forbids to list it.
+    """
+    names = storage_of(home).names_in_home(home, is_above=is_above)
+    return [os.path.join(home, name) for name in names if is_name(name)]
+
+
+def _owner(path: str) -> int:
+    """Return the owner of a file, or of a symbolic link itself; -1 if there is none."""
+    try:
+        return os.lstat(path).st_uid
+    except OSError:
+        return -1
+
+
+def _is_sticky(folder: str) -> bool:
+    """Return whether users who may write to a folder may not replace files of others in it."""
+    try:
+        return bool(os.stat(folder).st_mode & stat.S_ISVTX)
+    except OSError:
+        return False
+
+
 def warn_of_home(folder: str, root: str) -> None:
     """Log a warning if users who cannot write to a table can write to its index.
 
@@ -33,7 +88,7 @@ def warn_of_home(folder: str, root: str) -> None:
         folder: The index's, absolute; on a store there is no warning.
         root: The table's, absolute. If it is on a store, every user but this one and root counts.
     """
-    home = os.path.dirname(folder)  # noqa: PTH120  paths are strings, as in the entries
+    home = os.path.dirname(folder)
     if home in _warned or is_on_store(folder) or not hasattr(os, "geteuid"):
         return
     table = None if is_on_store(root) else _stat(root)
@@ -71,6 +126,6 @@ def _is_open(index: os.stat_result, table: os.stat_result | None) -> bool:
 
 def _stat(path: str) -> os.stat_result | None:
     try:
-        return os.stat(path)  # noqa: PTH116  as above
+        return os.stat(path)
     except OSError:
         return None

@@ -20,7 +20,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.spark.jobs import default_parallelism, run
 from parquet_bloomwriter.spark.progress import TaskProgress, file_recorder, progress_folder
 from parquet_bloomwriter.spark.store_urls import use_settings_of

@@ -25,7 +25,7 @@ from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.index import api
 from parquet_bloomwriter.index.config import MAX_FILE_BYTES, MAX_TOTAL_BYTES
 from parquet_bloomwriter.index.entry import KIND
-from parquet_bloomwriter.index.layout import table_root
+from parquet_bloomwriter.index.table.ref import TableRef
 from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.connect.where import Where
 from parquet_bloomwriter.spark.index_frames import frame_of_details, frame_of_indexes
@@ -345,7 +345,7 @@ class Hyperspace:
 
     def _table(self, df: DataFrame | StrPath) -> Table:
         if isinstance(df, str | os.PathLike):
-            root = table_root(df)
+            root = TableRef.of(df).root
             return Table(root=root, files=list_table(self.spark, root))
         return table_of(df)
 
@@ -386,7 +386,7 @@ def _session(given: Hyperspace | SparkSession) -> tuple[SparkSession, list[str]]
 
 
 def _root(table: StrPath | None) -> str | None:
-    return None if table is None else table_root(table)
+    return None if table is None else TableRef.of(table).root
 
 
 def _last(path: str) -> str:

@@ -20,21 +20,26 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector
+from parquet_bloomwriter.delta.log import find_segment
 from parquet_bloomwriter.delta.partition_values import partition_value
-from parquet_bloomwriter.delta.schema import TableColumns
-from parquet_bloomwriter.errors import TableProblem
+from parquet_bloomwriter.delta.place import place_of
+from parquet_bloomwriter.delta.schema import DeltaColumns
+from parquet_bloomwriter.delta.snapshot import read_snapshot
+from parquet_bloomwriter.errors import InvalidArgument, TableProblem
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.source.filesystems import locate, without_secrets
-from parquet_bloomwriter.table_files.files import DELTA, Table, TableFile
+from parquet_bloomwriter.table_files.files import DELTA, StoredFile, Table, TableField, TableFile
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Self
 
     import numpy as np
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.delta.actions import Add
+    from parquet_bloomwriter.delta.place import TablePlace
     from parquet_bloomwriter.delta.snapshot import Snapshot
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.metadata.elements import Part
@@ -72,17 +77,55 @@ class DeltaTable(Table):
     kind: ClassVar[str] = DELTA
     partition_origin: ClassVar[str] = "the value in the log"
 
-    snapshot: Snapshot
+    place: TablePlace
+    number: int
+    """Of the version."""
+
+    read: Snapshot | None = field(default=None, repr=False)
+    """The version, if it has been read; else it is read when it is needed."""
+
+    @classmethod
+    def open(cls, path: str, version: int | None = None, *, name: str | None = None) -> Self:
+        """Read a version of a table, by default the last.
+
+        Args:
+            path: Path or URL of its folder.
+            version: Number of the version.
+            name: The path as the caller spelled it, without secrets.
+
+        Raises:
+            InvalidArgument: If there is no such version.
+            TableProblem, UnsupportedTable, StoreProblem, OSError: If it cannot be read.
+        """
+        place = place_of(path)
+        read = read_snapshot(place, version)
+        return cls(path=path if name is None else name, place=place, number=read.version, read=read)
+
+    @classmethod
+    def at_end(cls, path: str) -> Self:
+        """Find the last version of a table; only its number is read now."""
+        place = place_of(path)
+        return cls(path=path, place=place, number=find_segment(place).version)
 
     @cached_property
-    def columns(self) -> TableColumns:
+    def snapshot(self) -> Snapshot:
+        """The version as the log has it."""
+        return self.read or read_snapshot(self.place, self.number)
+
+    @cached_property
+    def columns(self) -> DeltaColumns:
         """The table's columns, and those of files that they are."""
-        return TableColumns(self.snapshot.metadata)
+        return DeltaColumns(self.snapshot.metadata)
 
     @property
     def version(self) -> int:
-        """The version."""
-        return self.snapshot.version
+        """Number of the version."""
+        return self.number
+
+    @property
+    def uuid(self) -> str:
+        """The id in the table's metadata."""
+        return self.snapshot.metadata.id
 
     @property
     def label(self) -> str:
@@ -126,11 +169,11 @@ class DeltaTable(Table):
     @cached_property
     def files(self) -> tuple[DeltaFile, ...]:
         """The table's files, in the order of the log."""
-        root = self.snapshot.place.root
+        root = self.place.root
         home = locate(root)
         found = []
         for add in self.snapshot.files.values():
-            path = self.snapshot.place.locate(add.path)
+            path = self.place.locate(add.path)
             inner = path.removeprefix(f"{root}/")
             if inner == path:
                 place, inner = locate(path), ""
@@ -148,9 +191,26 @@ class DeltaTable(Table):
             )
         return tuple(found)
 
-    def column_names(self) -> tuple[str, ...]:
-        """Return the dotted names that a predicate can use."""
-        return (*self.columns.select(None), *self.plain_fields)
+    def stored_files(self) -> list[StoredFile]:
+        """Return the files that the log names: see `Table`."""
+        return [
+            StoredFile(self.place.locate(add.path), add.size, add.modified_ms)
+            for add in self.snapshot.files.values()
+        ]
+
+    def fields_of(self, name: str) -> list[TableField]:
+        """Return what a dotted name can mean: see `Table`."""
+        types = [one["type"] for one in self.plain_fields.get(name, ())]
+        return [TableField(one) for one in types + [t for *_, t in self.part_fields.get(name, ())]]
+
+    def check_names_in_files(self) -> None:
+        """Check that the table does not map its columns: see `Table`."""
+        if self.mapping != "none":
+            raise InvalidArgument(
+                f"columns have other names in the files of this table (mapping by {self.mapping})",
+                path=self.place.root,
+                remedy="An index knows the names in files only: add filters to the files instead.",
+            )
 
     @cached_property
     def _stored(self) -> frozenset[str]:
@@ -202,8 +262,7 @@ class DeltaFile(TableFile):
         """
         if self.add.deletion_vector is None:
             return None
-        place = self.table.snapshot.place
-        return read_deletion_vector(place, self.add.deletion_vector, num_rows=num_rows)
+        return read_deletion_vector(self.table.place, self.add.deletion_vector, num_rows=num_rows)
 
 
 def plain_fields(schema: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.metadata import Footer, Leaf, Schema
@@ -25,7 +25,28 @@ DELTA, ICEBERG = "a Delta table", "an Iceberg table"
 """Kinds of tables, for people."""
 
 
-class Columns(Protocol):
+class StoredFile(NamedTuple):
+    """A data file as the metadata of a table have it."""
+
+    path: str
+    """Absolute path or URL."""
+
+    size: int
+    """Bytes."""
+
+    modified_ms: int
+    """Milliseconds since 1970 UTC; 0 if the metadata do not say."""
+
+
+class TableField(NamedTuple):
+    """What a dotted name means in the schema of a table."""
+
+    type: str
+    id: int | None = None
+    """By which an Iceberg table finds the column in files."""
+
+
+class TableColumns(Protocol):
     """The leaf columns of a table."""
 
     def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -34,6 +55,10 @@ class Columns(Protocol):
 
     def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
         """Return the leaf columns of a file by their names in the table."""
+        ...
+
+    def stored_name(self, name: str) -> str:
+        """Return what the files know a leaf by: it stays when the table renames the column."""
         ...
 
 
@@ -74,8 +99,23 @@ class Table(ABC):
 
     @property
     @abstractmethod
-    def columns(self) -> Columns:
+    def columns(self) -> TableColumns:
         """The table's leaf columns, and those of files that they are."""
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """Number of the version; of an Iceberg table the snapshot's id, 0 without snapshots."""
+
+    @property
+    @abstractmethod
+    def uuid(self) -> str:
+        """Random id of the table, which no other table has."""
+
+    @property
+    @abstractmethod
+    def plain_fields(self) -> Mapping[str, Sequence[Any]]:
+        """The fields of the schema of which a row has one value, by dotted name."""
 
     @property
     @abstractmethod
@@ -83,8 +123,28 @@ class Table(ABC):
         """The table's files, in the order of its metadata."""
 
     @abstractmethod
+    def stored_files(self) -> Iterable[StoredFile]:
+        """Return the table's files as its metadata have them; none is opened."""
+
+    @abstractmethod
+    def fields_of(self, name: str) -> Sequence[TableField]:
+        """Return what a dotted name of a column, or of a part of a list or map, can mean."""
+
     def column_names(self) -> tuple[str, ...]:
         """Return the dotted names that a predicate can use."""
+        return (*self.columns.select(None), *self.plain_fields)
+
+    @abstractmethod
+    def check_names_in_files(self) -> None:
+        """Check that columns can be found in files without the metadata of each file.
+
+        Raises:
+            InvalidArgument: If only the table's log knows the names of columns in files.
+        """
+
+    def why_unlike(self, footer: Footer, name: str, leaf: Leaf) -> str | None:  # noqa: ARG002  one format needs them
+        """Return why stored values of a column may equal others in the table, a clause."""
+        return None
 
     @abstractmethod
     def known_texts(self, name: str, leaf: Leaf | None, footer: Footer) -> Texts | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.delta.place import LOG, is_table, place_of
+from parquet_bloomwriter.delta.place import LOG, is_table
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.catalog import check_version
 from parquet_bloomwriter.iceberg.names import is_iceberg
@@ -142,10 +142,9 @@ def _iceberg_table(name: str, as_of: AsOf) -> Table:
 
 
 def _delta_table(path: str, *, name: str, version: int | None) -> DeltaTable:
-    from parquet_bloomwriter.delta.snapshot import read_snapshot  # brings pyarrow
-    from parquet_bloomwriter.table_files.delta import DeltaTable
+    from parquet_bloomwriter.table_files.delta import DeltaTable  # brings pyarrow
 
-    return DeltaTable(path=name, snapshot=read_snapshot(place_of(path), version))
+    return DeltaTable.open(path, version, name=name)
 
 
 def _delta_path(given: object, filesystem: object) -> str | None:

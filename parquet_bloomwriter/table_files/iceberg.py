@@ -24,13 +24,13 @@ from parquet_bloomwriter.iceberg.names import parse_name
 from parquet_bloomwriter.iceberg.partition_values import identities, texts_of
 from parquet_bloomwriter.iceberg.scan import data_files_of
 from parquet_bloomwriter.iceberg.schema import IcebergColumns
-from parquet_bloomwriter.iceberg.snapshot import MAIN, state_of
+from parquet_bloomwriter.iceberg.snapshot import MAIN, locate, state_of
 from parquet_bloomwriter.iceberg.store import place_of
 from parquet_bloomwriter.iceberg.stored_types import is_kept, part_fields, plain_fields
 from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata.tree import ColumnNode, column_tree, is_repeated, nodes_below
 from parquet_bloomwriter.source.filesystems import without_secrets
-from parquet_bloomwriter.table_files.files import ICEBERG, Table, TableFile
+from parquet_bloomwriter.table_files.files import ICEBERG, StoredFile, Table, TableField, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -84,6 +84,16 @@ class IcebergTable(Table):
         """The snapshot."""
         return {"snapshot_id": self.snapshot_id, "branch": self.branch}
 
+    @property
+    def version(self) -> int:
+        """Id of the snapshot; 0 for a table without snapshots."""
+        return self.snapshot_id or 0
+
+    @property
+    def uuid(self) -> str:
+        """The id in the table's metadata."""
+        return str(self.metadata.table_uuid)
+
     @cached_property
     def columns(self) -> IcebergColumns:
         """The table's leaf columns, and those of files that they are."""
@@ -107,11 +117,20 @@ class IcebergTable(Table):
             TableProblem: If a manifest cannot be read.
             UnsupportedTable: If one is encrypted.
         """
+        with metadata_errors(self.path):
+            return tuple(map(self.file, self.data_files))
+
+    @cached_property
+    def data_files(self) -> Sequence[DataFile]:
+        """The data files as the manifests have them; raises errors as `files` does."""
         if self.snapshot_id is None:
             return ()
         with metadata_errors(self.path):
-            found = data_files_of(self.path, self.metadata, self.io, self.snapshot_id)
-            return tuple(map(self.file, found))
+            return data_files_of(self.path, self.metadata, self.io, self.snapshot_id)
+
+    def stored_files(self) -> list[StoredFile]:
+        """Return the files that the manifests name: see `Table`."""
+        return list(map(stored_file, self.data_files))
 
     def file(self, one: DataFile) -> IcebergFile:
         """Return the place of a data file, opened with the table's own settings of stores."""
@@ -119,9 +138,26 @@ class IcebergTable(Table):
         name = path if filesystem is None else without_secrets(one.file_path)
         return IcebergFile(path=path, filesystem=filesystem, name=name, table=self, data_file=one)
 
-    def column_names(self) -> tuple[str, ...]:
-        """Return the dotted names that a predicate can use."""
-        return (*self.columns.select(None), *self.plain_fields)
+    def fields_of(self, name: str) -> list[TableField]:
+        """Return what a dotted name means, if that is clear: see `Table`.
+
+        The `.element` of a list may be left out.
+        """
+        fields = list(self.plain_fields.get(name, ()))
+        for one in (name, f"{name}.element"):
+            fields += [field for *_, field in self.part_fields.get(one, ())]
+        clear = fields if len(fields) == 1 else []
+        return [TableField(str(one.field_type), one.field_id) for one in clear]
+
+    def check_names_in_files(self) -> None:
+        """Do nothing: columns are found by their ids."""
+
+    def why_unlike(self, footer: Footer, name: str, leaf: Leaf) -> str | None:
+        """Return why stored values may equal others in the table: see `Table`."""
+        parts = [one for several in self.part_leaves(footer).values() for one in several]
+        if leaf not in parts and self.known_texts(name, leaf, footer) is not None:
+            return f'its column "{name}" is stored as values that may equal others in the table'
+        return None
 
     def known_texts(self, name: str, leaf: Leaf | None, footer: Footer) -> Texts | None:
         """Return what is known of a column in all rows of a file: see `Table`.
@@ -195,6 +231,11 @@ class IcebergFile(TableFile):
             for name, (position, one) in self.table.identities(self.data_file.spec_id).items()
             if name in columns
         }
+
+
+def stored_file(file: DataFile) -> StoredFile:
+    """Return a data file as other formats have theirs; no path is ever used again."""
+    return StoredFile(locate(file.file_path), file.file_size_in_bytes, 0)
 
 
 def open_table(

@@ -12,7 +12,7 @@ from parquet_bloomwriter.rewrite.report import ColumnTotals
 from parquet_bloomwriter.tables.choice import Chooser, in_order, within_budget
 from parquet_bloomwriter.tables.open import open_table
 from parquet_bloomwriter.tables.records import Records
-from parquet_bloomwriter.tables.replacement import Limits, NewFile
+from parquet_bloomwriter.tables.replacement import Limits, WrittenFile
 from parquet_bloomwriter.tables.run import Run, threads_for
 from parquet_bloomwriter.tables.wish import wish_of
 from parquet_bloomwriter.verbs.add import bloomify
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.tables.choice import Task
     from parquet_bloomwriter.tables.replacement import Job, TableProgress, Workers
     from parquet_bloomwriter.tables.report import TableReport
-    from parquet_bloomwriter.tables.table import Replacement, Table
+    from parquet_bloomwriter.tables.table import ChangeableTable, FileReplacement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,9 @@ class FilterBuilder:
     repeats: bool
     """Whether a file may be written twice, by tasks of which one was lost or slow."""
 
-    def __call__(self, job: Job, threads: int, progress: FileProgress | None, /) -> NewFile | None:
+    def __call__(
+        self, job: Job, threads: int, progress: FileProgress | None, /
+    ) -> WrittenFile | None:
         """Write a new file; None if no filter could be built."""
         names = {f"#{ordinal}": name for name, ordinal in job.leaves.items()}
         report = bloomify(
@@ -68,7 +70,7 @@ class FilterBuilder:
             dataclasses.replace(ColumnTotals.of(one), name=names[f"#{one.ordinal}"])
             for one in report.columns
         ]
-        return NewFile(size=report.size_after, num_filters=report.num_built, totals=totals)
+        return WrittenFile(size=report.size_after, num_filters=report.num_built, totals=totals)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class _Add:
     """See `Verb`."""
 
     writer: FilterBuilder
-    table: Table
+    table: ChangeableTable
     records: Records
     stored: Mapping[str, str]
     """Names of columns in files, by logical name."""
@@ -87,7 +89,7 @@ class _Add:
     def unchanged(self, task: Task) -> None:
         self.records.note(task.file, self.finished(task))
 
-    def replaced(self, replacement: Replacement) -> None:
+    def replaced(self, replacement: FileReplacement) -> None:
         if not self.table.keeps_notes:
             self.records.note_new(replacement.path, replacement.size, replacement.finished)
 

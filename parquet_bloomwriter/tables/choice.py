@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.tables.records import Records
-    from parquet_bloomwriter.tables.table import DataFile, Table
+    from parquet_bloomwriter.tables.table import ChangeableTable, DataFile
 
     Failure: TypeAlias = FileProblem | OSError | InvalidArgument
     Choose: TypeAlias = Callable[[DataFile, Footer], "Task | None"]
@@ -57,7 +57,7 @@ class Choice:
 class Chooser:
     """Looks for files to work on."""
 
-    def __init__(self, table: Table, records: Records, *, asked: Sequence[str]) -> None:
+    def __init__(self, table: ChangeableTable, records: Records, *, asked: Sequence[str]) -> None:
         """Look for these columns.
 
         Args:

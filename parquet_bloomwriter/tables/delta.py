@@ -18,17 +18,21 @@ from parquet_bloomwriter.arguments import rate_of
 from parquet_bloomwriter.column_names import EVERY_COLUMN
 from parquet_bloomwriter.delta import commit as log
 from parquet_bloomwriter.delta.place import place_of
-from parquet_bloomwriter.delta.schema import TableColumns
-from parquet_bloomwriter.delta.snapshot import advance, read_to_change, read_whole_commit
+from parquet_bloomwriter.delta.schema import DeltaColumns
+from parquet_bloomwriter.delta.snapshot import (
+    advance,
+    read_to_change,
+    read_whole_commit,
+)
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.tables.table import Asked, Committed, DataFile
+from parquet_bloomwriter.tables.table import Asked, DataFile, TableCommit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from parquet_bloomwriter.delta.actions import Add, FileKey
     from parquet_bloomwriter.delta.snapshot import Snapshot
-    from parquet_bloomwriter.tables.table import Replacement
+    from parquet_bloomwriter.tables.table import FileReplacement
 
 _COLUMNS = "bloomify.columns"
 _FPP = "bloomify.fpp"
@@ -41,8 +45,8 @@ _MS_PER_S = 1000
 
 
 @dataclass(frozen=True)
-class DeltaTable:
-    """See `Table`."""
+class ChangeableDelta:
+    """See `ChangeableTable`."""
 
     snapshot: Snapshot
     name: str
@@ -51,7 +55,7 @@ class DeltaTable:
     asks_by = _COLUMNS
 
     @classmethod
-    def open(cls, path: str) -> DeltaTable:
+    def open(cls, path: str) -> ChangeableDelta:
         """Read the last version of a table, to change it.
 
         Raises:
@@ -66,27 +70,27 @@ class DeltaTable:
 
     @property
     def id(self) -> str:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         return f"{self.snapshot.metadata.id}\n{self.snapshot.place.root}"
 
     @property
     def is_far(self) -> bool:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         return "://" in self.snapshot.place.root
 
     @property
     def version(self) -> int:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         return self.snapshot.version
 
     @cached_property
-    def columns(self) -> TableColumns:
-        """See `Table`."""
-        return TableColumns(self.snapshot.metadata)
+    def columns(self) -> DeltaColumns:
+        """See `ChangeableTable`."""
+        return DeltaColumns(self.snapshot.metadata)
 
     @cached_property
     def files(self) -> Collection[DataFile]:
-        """See `Table`. Any file may be replaced: deletion vectors carry over."""
+        """See `ChangeableTable`. Any file may be replaced: deletion vectors carry over."""
         return [
             DataFile(
                 key=key,
@@ -100,12 +104,12 @@ class DeltaTable:
         ]
 
     def asked(self) -> Asked:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         properties = self.snapshot.metadata.properties
         return Asked(names=_listed(properties.get(_COLUMNS, "")), rates=_rates(properties))
 
     def ask(self, columns: Sequence[str], fpp: float | None) -> int | None:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         for name in columns:
             if "," in name or name != name.strip():
                 raise InvalidArgument(f'the name "{name}" cannot stand in the property {_COLUMNS}')
@@ -117,41 +121,41 @@ class DeltaTable:
         return log.set_properties(self.snapshot, wanted).version
 
     def has(self, file: DataFile) -> bool:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         return file.key in self.snapshot.files
 
     def locate(self, path: str) -> str:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         return self.snapshot.place.locate(path)
 
     def shown(self, path: str) -> str:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         return unquote(path)
 
     def new_path(self, file: DataFile) -> str:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         return self.snapshot.place.new_uri(file.path)
 
     def remove(self, path: str) -> None:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         self.snapshot.place.remove(path)
 
     def check_commits(self) -> None:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         self.snapshot.place.check_commits()
 
-    def newest(self) -> DeltaTable:
-        """See `Table`."""
+    def newest(self) -> ChangeableDelta:
+        """See `ChangeableTable`."""
         snapshot = self.snapshot
         while commit := read_whole_commit(snapshot.place, snapshot.version + 1):
             snapshot = advance(snapshot, commit)
         log.check_unchanged(self.snapshot, snapshot)
-        return self if snapshot is self.snapshot else DeltaTable(snapshot, self.name)
+        return self if snapshot is self.snapshot else ChangeableDelta(snapshot, self.name)
 
     def commit(
-        self, replacements: Sequence[Replacement], *, verb: str, columns: Sequence[str]
-    ) -> Committed:
-        """See `Table`."""
+        self, replacements: Sequence[FileReplacement], *, verb: str, columns: Sequence[str]
+    ) -> TableCommit:
+        """See `ChangeableTable`."""
         made = log.replace_files(
             self.snapshot,
             [self._logged(one) for one in replacements],
@@ -163,13 +167,13 @@ class DeltaTable:
             },
         )
         dropped = {str(one.new["path"]): why for one, why in made.dropped}
-        return Committed(
-            table=DeltaTable(made.snapshot, self.name),
+        return TableCommit(
+            table=ChangeableDelta(made.snapshot, self.name),
             version=made.version if len(dropped) < len(replacements) else None,
             dropped=dropped,
         )
 
-    def _logged(self, replacement: Replacement) -> log.Replacement:
+    def _logged(self, replacement: FileReplacement) -> log.AddReplacement:
         """Return the entries of a replacement in the log."""
         old = self.snapshot.files[cast("FileKey", replacement.old.key)]
         tags = {name: text for name, text in old.tags.items() if name != _TAG}
@@ -182,7 +186,7 @@ class DeltaTable:
             modified_ms=int(time.time() * _MS_PER_S),
             tags=tags,
         )
-        return log.Replacement(old=old, new=new)
+        return log.AddReplacement(old=old, new=new)
 
 
 def tag_of(path: str, columns: Iterable[str]) -> str:

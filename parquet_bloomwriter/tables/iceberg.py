@@ -25,7 +25,7 @@ from parquet_bloomwriter.iceberg.snapshot import (
 from parquet_bloomwriter.iceberg.store import use_settings_of
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.tables.choice import FOOTERS_AT_ONCE, footer_of
-from parquet_bloomwriter.tables.table import COMMITTED, Asked, Committed, DataFile
+from parquet_bloomwriter.tables.table import COMMITTED, Asked, DataFile, TableCommit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.iceberg.schema import IcebergColumns
     from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
     from parquet_bloomwriter.metadata import Footer
-    from parquet_bloomwriter.tables.table import Replacement
+    from parquet_bloomwriter.tables.table import FileReplacement
 
 _SPECIAL = frozenset("%?#")
 """Characters that some readers take for parts of a URL."""
 
 
 @dataclass(frozen=True)
-class IcebergTable:
-    """See `Table`."""
+class ChangeableIceberg:
+    """See `ChangeableTable`."""
 
     snapshot: IcebergSnapshot
     name: str
@@ -50,7 +50,7 @@ class IcebergTable:
     asks_by = f"{ENABLED}NAME"
 
     @classmethod
-    def open(cls, name: str, *, branch: str | None = None) -> IcebergTable:
+    def open(cls, name: str, *, branch: str | None = None) -> ChangeableIceberg:
         """Read the last snapshot of a branch, to change it.
 
         Raises:
@@ -65,27 +65,27 @@ class IcebergTable:
 
     @property
     def id(self) -> str:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         return f"{self.snapshot.uuid}\n{self.snapshot.table.location()}"
 
     @property
     def is_far(self) -> bool:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         return "://" in self.shown(self.snapshot.table.location())
 
     @property
     def version(self) -> int:
-        """See `Table`; 0 for a table without snapshots."""
+        """See `ChangeableTable`; 0 for a table without snapshots."""
         return self.snapshot.snapshot_id or 0
 
     @property
     def columns(self) -> IcebergColumns:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         return self.snapshot.columns
 
     @cached_property
     def files(self) -> Collection[DataFile]:
-        """See `Table`. Tables of format version 1 have the newest files first."""
+        """See `ChangeableTable`. Tables of format version 1 have the newest files first."""
         return [
             DataFile(
                 key=path,
@@ -99,7 +99,7 @@ class IcebergTable:
         ]
 
     def asked(self) -> Asked:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         found = asked_by(self.snapshot)
         return Asked(
             names=found.columns,
@@ -109,34 +109,34 @@ class IcebergTable:
         )
 
     def ask(self, columns: Sequence[str], fpp: float | None) -> int | None:
-        """See `Table`. Properties belong to no snapshot: that of the branch is returned."""
+        """See `ChangeableTable`. Properties belong to no snapshot: the branch's is returned."""
         wanted = to_ask(columns, fpp)
         if wanted.items() <= self.snapshot.properties.items():
             return None
         return catalog.set_properties(self.snapshot, wanted).snapshot_id or 0
 
     def has(self, file: DataFile) -> bool:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         entry = self.snapshot.files.get(file.path)
         return entry is not None and entry.why_kept is None
 
     def locate(self, path: str) -> str:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         return self.snapshot.locate(path)
 
     def shown(self, path: str) -> str:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         with suppress(InvalidArgument):
             return self.locate(path)
         return path
 
     def new_path(self, file: DataFile) -> str:
-        """See `Table`. It lies beside the old file, wherever that is."""
+        """See `ChangeableTable`. It lies beside the old file, wherever that is."""
         folder, slash, name = file.path.rpartition("/")
         return f"{folder}{slash}{new_name(name if _SPECIAL.isdisjoint(name) else '')}"
 
     def remove(self, path: str) -> None:
-        """See `Table`."""
+        """See `ChangeableTable`."""
         place = self.locate(path)
         if "://" not in place:
             os.unlink(place)  # noqa: PTH108  paths are strings
@@ -145,10 +145,10 @@ class IcebergTable:
             self.snapshot.table.io.delete(path)
 
     def check_commits(self) -> None:
-        """See `Table`. All catalogs of pyiceberg swap the table's metadata exclusively."""
+        """See `ChangeableTable`. All catalogs of pyiceberg swap metadata exclusively."""
 
-    def newest(self) -> IcebergTable:
-        """See `Table`. Files stay valid under another schema: they are found by field ids."""
+    def newest(self) -> ChangeableIceberg:
+        """See `ChangeableTable`. Files stay valid under another schema: columns have ids."""
         before = self.snapshot
         table = reload(before)
         location = table.metadata_location
@@ -158,12 +158,12 @@ class IcebergTable:
             after = read_again(before, table)
             check_replaceable(after)
         use_settings_of(after)
-        return IcebergTable(after, self.name)
+        return ChangeableIceberg(after, self.name)
 
     def commit(
-        self, replacements: Sequence[Replacement], *, verb: str, columns: Sequence[str]
-    ) -> Committed:
-        """See `Table`."""
+        self, replacements: Sequence[FileReplacement], *, verb: str, columns: Sequence[str]
+    ) -> TableCommit:
+        """See `ChangeableTable`."""
         with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="bloomify") as pool:
             logged = list(pool.map(self._logged, replacements))
         try:
@@ -177,21 +177,21 @@ class IcebergTable:
             raise
         return self._came_to(made)
 
-    def _came_to(self, made: catalog.Committed) -> Committed:
-        return Committed(
-            table=IcebergTable(made.snapshot, self.name),
+    def _came_to(self, made: catalog.SnapshotCommit) -> TableCommit:
+        return TableCommit(
+            table=ChangeableIceberg(made.snapshot, self.name),
             version=made.snapshot_id,
             dropped={one.path: why for one, why in made.dropped},
         )
 
-    def _logged(self, replacement: Replacement) -> new_snapshot.Replacement:
+    def _logged(self, replacement: FileReplacement) -> new_snapshot.EntryReplacement:
         """Return a replacement as manifests have it."""
         old = self.snapshot.files[replacement.old.path]
         offsets = None
         if old.data_file.split_offsets is not None:
             footer, _ = footer_of(self.locate(replacement.path))
             offsets = split_offsets(footer)
-        return new_snapshot.Replacement(
+        return new_snapshot.EntryReplacement(
             old=old, path=replacement.path, size=replacement.size, split_offsets=offsets
         )
 

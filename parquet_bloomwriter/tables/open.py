@@ -10,7 +10,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.names import is_iceberg
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.tables.table import Table
+    from parquet_bloomwriter.tables.table import ChangeableTable
 
 
 def is_table(given: str | os.PathLike[str]) -> bool:
@@ -22,7 +22,7 @@ def is_table(given: str | os.PathLike[str]) -> bool:
     return is_iceberg(given) or is_delta(given)
 
 
-def open_table(given: str | os.PathLike[str], *, branch: str | None = None) -> Table:
+def open_table(given: str | os.PathLike[str], *, branch: str | None = None) -> ChangeableTable:
     """Read the last version of a table.
 
     Args:
@@ -36,14 +36,14 @@ def open_table(given: str | os.PathLike[str], *, branch: str | None = None) -> T
         StoreProblem, OSError: If they cannot be read.
     """
     if isinstance(given, str) and is_iceberg(given):
-        from parquet_bloomwriter.tables.iceberg import IcebergTable
+        from parquet_bloomwriter.tables.iceberg import ChangeableIceberg
 
-        return IcebergTable.open(given, branch=branch)
+        return ChangeableIceberg.open(given, branch=branch)
     if branch is not None:
         raise InvalidArgument(
             f'"{os.fsdecode(given)}" has no branches',
             remedy="Only Iceberg tables have: leave it out.",
         )
-    from parquet_bloomwriter.tables.delta import DeltaTable
+    from parquet_bloomwriter.tables.delta import ChangeableDelta
 
-    return DeltaTable.open(os.fsdecode(given))
+    return ChangeableDelta.open(os.fsdecode(given))

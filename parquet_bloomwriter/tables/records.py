@@ -1,7 +1,7 @@
 """What earlier runs found of data files, so that their footers need not be read again.
 
 A file of a table never changes. Of each is recorded for which columns nothing is left to do: they
-have filters, or cannot have any. Columns are those of the file (`TableColumns.stored_name`), which
+have filters, or cannot have any. Columns are those of the file (`DeltaColumns.stored_name`), which
 keep their names when the table's are renamed.
 
     in the table      of a Delta table: a tag of each file that this program wrote

@@ -26,7 +26,7 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.rewrite.report import merge_totals
 from parquet_bloomwriter.tables.choice import batches
 from parquet_bloomwriter.tables.report import FileChange, FileFate
-from parquet_bloomwriter.tables.table import COMMITTED, Replacement
+from parquet_bloomwriter.tables.table import COMMITTED, FileReplacement
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping, Sequence
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.rewrite.report import ColumnTotals
     from parquet_bloomwriter.tables.choice import Task
-    from parquet_bloomwriter.tables.table import Committed, DataFile, Table
+    from parquet_bloomwriter.tables.table import ChangeableTable, DataFile, TableCommit
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewFile:
+class WrittenFile:
     """What a verb wrote. Can be pickled."""
 
     size: int
@@ -72,7 +72,9 @@ class Job:
 class Writer(Protocol):
     """Writes new versions of files, in any thread or process. Can be pickled."""
 
-    def __call__(self, job: Job, threads: int, progress: FileProgress | None, /) -> NewFile | None:
+    def __call__(
+        self, job: Job, threads: int, progress: FileProgress | None, /
+    ) -> WrittenFile | None:
         """Write a new file; None if nothing is to be changed, and then nothing was written."""
         ...
 
@@ -93,7 +95,7 @@ class Verb(Protocol):
         """Take note of a file that had nothing to change."""
         ...
 
-    def replaced(self, replacement: Replacement) -> None:
+    def replaced(self, replacement: FileReplacement) -> None:
         """Take note of a file that is in the table now."""
         ...
 
@@ -103,7 +105,7 @@ class Workers(Protocol):
 
     def write_all(
         self, writer: Writer, jobs: Sequence[Job]
-    ) -> Generator[NewFile | BloomwriterError | OSError | None, None, None]:
+    ) -> Generator[WrittenFile | BloomwriterError | OSError | None, None, None]:
         """Yield what became of each file, in order: as `Writer` has it, or why it failed."""
         ...
 
@@ -123,12 +125,12 @@ class Threads:
 
     def write_all(
         self, writer: Writer, jobs: Sequence[Job]
-    ) -> Generator[NewFile | BloomwriterError | OSError | None, None, None]:
+    ) -> Generator[WrittenFile | BloomwriterError | OSError | None, None, None]:
         """See `Workers`."""
         at_once = max(1, min(self._jobs, len(jobs)))
         threads = max(1, self._jobs // at_once)
 
-        def write(job: Job) -> NewFile | BloomwriterError | OSError | None:
+        def write(job: Job) -> WrittenFile | BloomwriterError | OSError | None:
             progress = nullcontext() if self._progress is None else self._progress.file(job.size)
             try:
                 with progress as one:
@@ -193,7 +195,7 @@ class Operation:
 class Replacements:
     """What became of the tasks."""
 
-    table: Table
+    table: ChangeableTable
     commits: list[int] = field(default_factory=list)
     changes: list[FileChange] = field(default_factory=list)
     left_over: list[str] = field(default_factory=list)
@@ -264,7 +266,7 @@ class _Batch:
 
     def _write_all(
         self, tasks: Sequence[Task], workers: Workers
-    ) -> list[tuple[Replacement, NewFile]]:
+    ) -> list[tuple[FileReplacement, WrittenFile]]:
         table = self._done.table
         paths = [table.new_path(task.file) for task in tasks]
         jobs = [
@@ -281,9 +283,11 @@ class _Batch:
         # Closed in any case: nobody may write on while new files are removed.
         with closing(workers.write_all(self._verb.writer, jobs)) as results:
             for task, path, made in zip(tasks, paths, results, strict=True):
-                if isinstance(made, NewFile):
+                if isinstance(made, WrittenFile):
                     finished = self._verb.finished(task)
-                    new = Replacement(old=task.file, path=path, size=made.size, finished=finished)
+                    new = FileReplacement(
+                        old=task.file, path=path, size=made.size, finished=finished
+                    )
                     pairs.append((new, made))
                     continue
                 self._remove_written(path)
@@ -294,7 +298,7 @@ class _Batch:
                 self._done.changes.append(self._unchanged(task, fate, reason))
         return pairs
 
-    def _commit(self, pairs: Sequence[tuple[Replacement, NewFile]]) -> None:
+    def _commit(self, pairs: Sequence[tuple[FileReplacement, WrittenFile]]) -> None:
         """Commit the new files; from here on, none of them is removed."""
         done, shown = self._done, self._done.table.shown
         replacements = [replacement for replacement, _ in pairs]
@@ -314,7 +318,9 @@ class _Batch:
             raise
         self._take(pairs, committed)
 
-    def _take(self, pairs: Sequence[tuple[Replacement, NewFile]], committed: Committed) -> None:
+    def _take(
+        self, pairs: Sequence[tuple[FileReplacement, WrittenFile]], committed: TableCommit
+    ) -> None:
         """Take note of what a commit came to."""
         done, shown = self._done, self._done.table.shown
         done.table = committed.table
@@ -356,7 +362,9 @@ class _Batch:
         return unchanged(self._done.table, task.file, fate, reason)
 
 
-def planned(table: Table, tasks: Sequence[Task], limits: Limits) -> tuple[list[FileChange], int]:
+def planned(
+    table: ChangeableTable, tasks: Sequence[Task], limits: Limits
+) -> tuple[list[FileChange], int]:
     """Return what a run would do with files of a table, and by how many commits."""
     changes = [
         FileChange(
@@ -372,7 +380,7 @@ def planned(table: Table, tasks: Sequence[Task], limits: Limits) -> tuple[list[F
     return changes, sum(1 for _ in cut)
 
 
-def unchanged(table: Table, file: DataFile, fate: FileFate, reason: str) -> FileChange:
+def unchanged(table: ChangeableTable, file: DataFile, fate: FileFate, reason: str) -> FileChange:
     """Return what became of a file that stays."""
     return FileChange(
         path=table.shown(file.path),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.tables.choice import Choice, Task
     from parquet_bloomwriter.tables.replacement import Limits, TableProgress, Verb, Workers
-    from parquet_bloomwriter.tables.table import Table
+    from parquet_bloomwriter.tables.table import ChangeableTable
 
 _JOBS_ON_STORES = 16
 _PER_CORE = 2
@@ -39,7 +39,7 @@ class Run:
     """A run of a verb over a table."""
 
     verb: str
-    table: Table
+    table: ChangeableTable
     """As it was read first."""
 
     columns: tuple[str, ...]
@@ -129,7 +129,9 @@ class Run:
         )
 
 
-def threads_for(table: Table, jobs: int | None, progress: TableProgress | None) -> Threads:
+def threads_for(
+    table: ChangeableTable, jobs: int | None, progress: TableProgress | None
+) -> Threads:
     """Return the threads that work on a table: two for each core by default, and 16 on stores."""
     check_jobs(jobs)
     if jobs is None:

@@ -10,7 +10,7 @@ from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.tables.choice import Chooser, in_order
 from parquet_bloomwriter.tables.open import open_table
 from parquet_bloomwriter.tables.records import Records
-from parquet_bloomwriter.tables.replacement import Limits, NewFile
+from parquet_bloomwriter.tables.replacement import Limits, WrittenFile
 from parquet_bloomwriter.tables.run import Run, threads_for
 from parquet_bloomwriter.tables.wish import leaves_of
 from parquet_bloomwriter.verbs.strip import strip
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.tables.choice import Task
     from parquet_bloomwriter.tables.replacement import Job, TableProgress, Writer
     from parquet_bloomwriter.tables.report import TableReport
-    from parquet_bloomwriter.tables.table import Replacement
+    from parquet_bloomwriter.tables.table import FileReplacement
 
 
-def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> NewFile:
+def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> WrittenFile:
     """Write a file without filters; see `Writer`."""
     if progress is not None:
         progress.begin(num_bytes=job.size, num_filters=0)
@@ -36,7 +36,7 @@ def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> NewFi
         output=job.new,
         progress=None if progress is None else progress.wrote,
     )
-    return NewFile(size=report.size_after, num_filters=report.num_filters)
+    return WrittenFile(size=report.size_after, num_filters=report.num_filters)
 
 
 class _Strip:
@@ -52,7 +52,7 @@ class _Strip:
     def unchanged(self, task: Task) -> None:
         """Do nothing: each file has a filter to take out."""
 
-    def replaced(self, replacement: Replacement) -> None:
+    def replaced(self, replacement: FileReplacement) -> None:
         """Do nothing: the new file lacks its filters."""
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from parquet_bloomwriter.table_files import files
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
 
+    from parquet_bloomwriter.table_files.files import TableColumns
+
 COMMITTED = "committed"
-"""Attribute of an interruption that came after a commit was made: a `Committed`."""
+"""Attribute of an interruption that came after a commit was made: a `TableCommit`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,14 +44,6 @@ class DataFile:
     """Why it must stay as it is; None if it may be replaced."""
 
 
-class Columns(files.Columns, Protocol):
-    """The columns of a table, and those of its files that they are."""
-
-    def stored_name(self, name: str) -> str:
-        """Return what the files know a leaf by: it stays when the table renames the column."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """What a table's properties ask for."""
@@ -70,7 +62,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replacement:
+class FileReplacement:
     """A new file that takes the place of one of the table."""
 
     old: DataFile
@@ -85,10 +77,10 @@ class Replacement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Committed:
+class TableCommit:
     """What a commit came to."""
 
-    table: Table
+    table: ChangeableTable
     """As of the commit."""
 
     version: int | None
@@ -98,7 +90,7 @@ class Committed:
     """Path of the new file -> why its replacement no longer holds; it is in no version."""
 
 
-class Table(Protocol):
+class ChangeableTable(Protocol):
     """A table at one version, to be changed."""
 
     format: str
@@ -128,7 +120,7 @@ class Table(Protocol):
         ...
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> TableColumns:
         """Its columns."""
         ...
 
@@ -197,7 +189,7 @@ class Table(Protocol):
         """
         ...
 
-    def newest(self) -> Table:
+    def newest(self) -> ChangeableTable:
         """Return the table as it is now.
 
         Raises:
@@ -207,8 +199,8 @@ class Table(Protocol):
         ...
 
     def commit(
-        self, replacements: Sequence[Replacement], *, verb: str, columns: Sequence[str]
-    ) -> Committed:
+        self, replacements: Sequence[FileReplacement], *, verb: str, columns: Sequence[str]
+    ) -> TableCommit:
         """Put new files in the place of old ones, by one commit.
 
         Args:

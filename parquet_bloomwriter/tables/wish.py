@@ -1,4 +1,4 @@
-"""What is asked for: columns of the table and their rates, by arguments or by its properties."""
+"""The columns that should have filters, and their rates: by arguments, or by table properties."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.arguments import names_of, rates_of
+from parquet_bloomwriter.arguments import names_of, rate_of, rates_of
 from parquet_bloomwriter.column_names import EVERY_COLUMN, matching_names
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
+from parquet_bloomwriter.tables.open import open_table
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
     from parquet_bloomwriter.arguments import Rate
-    from parquet_bloomwriter.tables.table import Columns, Table
+    from parquet_bloomwriter.table_files.files import TableColumns
+    from parquet_bloomwriter.tables.table import ChangeableTable
 
 DEFAULT_FPP = 0.01
 
@@ -37,7 +40,7 @@ class Wish:
 
 
 def wish_of(
-    table: Table,
+    table: ChangeableTable,
     names: str | Sequence[str] | None,
     fpp: Rate | Mapping[str, Rate] | None,
     max_bytes: int | None,
@@ -54,7 +57,7 @@ def wish_of(
             else 1 %.
         max_bytes: Largest bitset; None for what the table's properties have, else the largest that
             readers take.
-        exclude: Columns that are not asked for, whatever names them.
+        exclude: TableColumns that are not asked for, whatever names them.
 
     Raises:
         InvalidArgument: If nothing is asked for, or a property or an argument makes no sense.
@@ -98,7 +101,7 @@ def wish_of(
     )
 
 
-def leaves_of(columns: Columns, names: str | Sequence[str] | None) -> tuple[str, ...]:
+def leaves_of(columns: TableColumns, names: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the leaves of columns and groups by name, None for all, each of which has its own.
 
     Raises:
@@ -117,7 +120,7 @@ def leaves_of(columns: Columns, names: str | Sequence[str] | None) -> tuple[str,
 
 
 def _settled(
-    columns: Columns, chosen: Sequence[str], fpp: float | Mapping[str, float]
+    columns: TableColumns, chosen: Sequence[str], fpp: float | Mapping[str, float]
 ) -> dict[str, float]:
     by_name = fpp if isinstance(fpp, Mapping) else {EVERY_COLUMN: fpp}
     rates = dict.fromkeys(chosen, by_name.get(EVERY_COLUMN, DEFAULT_FPP))
@@ -136,3 +139,30 @@ def _settled(
                 )
             rates[leaf] = rate
     return rates
+
+
+def ask_for_filters(
+    table: str | os.PathLike[str], columns: Sequence[str], *, fpp: Rate | None = None
+) -> int | None:
+    """Set the properties of a Delta or Iceberg table that `bloomify_table` reads.
+
+    That of a Delta table names all columns. Those of an Iceberg table are set for these columns,
+    and stay for others.
+
+    Args:
+        table: Path or URL of a Delta table's folder, or iceberg://CATALOG/NAMESPACE.TABLE.
+        columns: Columns as the table names them.
+        fpp: False positive probability for all of them; None leaves that property as it is.
+
+    Returns:
+        The version that was made; of an Iceberg table the current snapshot, as its properties
+        belong to none. None if the properties are so already.
+
+    Raises:
+        InvalidArgument: If there is no table, or a name cannot stand in a property.
+        ColumnNotFound: If the table has no such column.
+        TableProblem, UnsafeTarget, OutcomeUnknown, StoreProblem, OSError: As for `bloomify_table`.
+    """
+    rate = None if fpp is None else rate_of(fpp)
+    opened = open_table(table)
+    return opened.ask(leaves_of(opened.columns, columns), rate)

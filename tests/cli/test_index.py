@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import bloomify, index
-from parquet_bloomwriter.index.query import known_columns
+from parquet_bloomwriter.index.query import lookup
 from parquet_bloomwriter.index.report import plain
 from tests.cli.index_tables import NUM_FILES, found, name_of, write_file, write_table
 
@@ -380,13 +380,13 @@ def test_a_column_that_no_file_has_is_refused(indexed: Path, invoke: Invoke) -> 
 def test_a_refusal_reads_no_file_that_the_index_knows(
     indexed: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, schema_of = list[str](), known_columns._schema_of  # noqa: SLF001  what reads footers
+    read, schema_of = list[str](), lookup._schema_of  # noqa: SLF001  what reads footers
 
     def watched(path: str) -> object:
         read.append(os.path.basename(path))  # noqa: PTH119  a path or a URL
         return schema_of(path)
 
-    monkeypatch.setattr(known_columns, "_schema_of", watched)
+    monkeypatch.setattr(lookup, "_schema_of", watched)
     for verb in ("lookup", "explain"):
         for where, remedy in {"idd = 3": "Did you mean id?", "day = 'x'": "The columns"}.items():
             code, _, errors = found(invoke("index", verb, "events", "--where", where))

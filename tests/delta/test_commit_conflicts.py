@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from parquet_bloomwriter.delta import commit as module
 from parquet_bloomwriter.delta.actions import Add
-from parquet_bloomwriter.delta.commit import Replacement, replace_files
+from parquet_bloomwriter.delta.commit import AddReplacement, replace_files
 from tests.support.delta_commits import (
     VECTOR,
     add_by_hand,
@@ -187,7 +187,7 @@ def test_what_an_entry_has_got_meanwhile_is_kept(table: Path) -> None:
     snapshot = open_table(table)
     tagged = snapshot.files[file.key]
     [one] = replacements_of(snapshot, [tagged])
-    one = Replacement(tagged, {**one.new, "tags": {"bloomify": "new", "same": "x"}})
+    one = AddReplacement(tagged, {**one.new, "tags": {"bloomify": "new", "same": "x"}})
     theirs = {
         **tagged.raw,
         "dataChange": False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parquet_bloomwriter.delta.commit import Replacement, new_add, replace_files
+from parquet_bloomwriter.delta.commit import AddReplacement, new_add, replace_files
 from parquet_bloomwriter.delta.place import place_of
 from parquet_bloomwriter.delta.snapshot import read_snapshot
 from parquet_bloomwriter.errors import OutcomeUnknown, StoreProblem
@@ -57,14 +57,16 @@ class Remote:
         """Read the table."""
         return read_snapshot(place_of(self.url))
 
-    def copies(self, snapshot: Snapshot) -> list[Replacement]:
+    def copies(self, snapshot: Snapshot) -> list[AddReplacement]:
         """Put a copy of each file beside it."""
         found = []
         for file in snapshot.files.values():
             uri = snapshot.place.new_uri(file.path)
             source = {"Bucket": self.bucket, "Key": f"t/{file.path}"}
             self.client.copy_object(Bucket=self.bucket, Key=f"t/{uri}", CopySource=source)
-            found.append(Replacement(file, new_add(file, uri=uri, size=file.size, modified_ms=1)))
+            found.append(
+                AddReplacement(file, new_add(file, uri=uri, size=file.size, modified_ms=1))
+            )
         return found
 
 
@@ -169,7 +171,7 @@ def test_committers_race(table: Remote) -> None:
         for number, copies in enumerate(all_copies)
     ]
 
-    def commit(copies: list[Replacement]) -> int:
+    def commit(copies: list[AddReplacement]) -> int:
         return len(replace_files(dataclasses.replace(snapshot), copies[:2]).kept)
 
     with ThreadPoolExecutor(8) as pool:

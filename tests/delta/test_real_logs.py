@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from parquet_bloomwriter.delta.place import place_of
-from parquet_bloomwriter.delta.schema import TableColumns
+from parquet_bloomwriter.delta.schema import DeltaColumns
 from parquet_bloomwriter.delta.snapshot import read_snapshot
 from parquet_bloomwriter.errors import UnsupportedTable
 from parquet_bloomwriter.source import open_for_reading, read_footer
@@ -173,7 +173,7 @@ def _check_whether_replaceable(table: str) -> None:
 
 def _check_columns_in_files(table: str) -> None:
     snapshot = read_snapshot(place_of(delta_real.folder() / table))
-    columns = TableColumns(snapshot.metadata)
+    columns = DeltaColumns(snapshot.metadata)
     may_miss = _named(table, MISSING_IN_FILES) or set()
     for add in snapshot.files.values():
         with open_for_reading(snapshot.place.locate(add.path)) as source:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.delta.actions import Metadata
-from parquet_bloomwriter.delta.schema import TableColumns
+from parquet_bloomwriter.delta.schema import DeltaColumns
 from parquet_bloomwriter.errors import ColumnNotFound, TableProblem, UnsupportedFile
 from parquet_bloomwriter.source import BufferSource, read_footer
 from tests.support.delta_checkpoints import metadata
@@ -42,8 +42,8 @@ def _map(key: Any, value: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
 
 def _columns(
     *fields: dict[str, Any], mode: str = "none", partitions: tuple[str, ...] = ()
-) -> TableColumns:
-    return TableColumns(
+) -> DeltaColumns:
+    return DeltaColumns(
         Metadata(
             metadata(
                 schemaString=json.dumps(_struct(*fields)),
@@ -64,7 +64,7 @@ def _with_id(name: str, kind: pa.DataType, number: int) -> pa.Field:
     return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)})
 
 
-def _paths(columns: TableColumns, footer: Footer) -> dict[str, str]:
+def _paths(columns: DeltaColumns, footer: Footer) -> dict[str, str]:
     return {name: leaf.name for name, leaf in columns.in_file(footer).items()}
 
 
@@ -236,7 +236,7 @@ def test_variants_and_partition_columns_of_files_are_passed_over() -> None:
 )
 def test_damaged_schema(schema: str) -> None:
     with pytest.raises(TableProblem, match="schema is damaged"):
-        TableColumns(Metadata(metadata(schemaString=schema)))
+        DeltaColumns(Metadata(metadata(schemaString=schema)))
 
 
 def test_mode_that_is_not_known() -> None:

@@ -32,7 +32,7 @@ from parquet_bloomwriter.errors import (
     UnsupportedTable,
 )
 from parquet_bloomwriter.iceberg.commit import ATTEMPT, replace_files, set_properties
-from parquet_bloomwriter.iceberg.new_snapshot import Replacement
+from parquet_bloomwriter.iceberg.new_snapshot import EntryReplacement
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
 from tests.support.iceberg_commits import (
     copies,
@@ -109,7 +109,9 @@ def test_the_metadata_says_what_was_done(make_table: Callable[..., Table]) -> No
     assert parent is not None
     (replaced, *_) = before.files.values()
     (new,) = copies(before, [replaced])
-    larger = Replacement(old=new.old, path=new.path, size=new.size + 100, split_offsets=(4, 50))
+    larger = EntryReplacement(
+        old=new.old, path=new.path, size=new.size + 100, split_offsets=(4, 50)
+    )
     made = replace_files(before, [larger], parameters=ASKED, attempt="mine")
     snapshot = made.snapshot.snapshot
     assert snapshot is not None

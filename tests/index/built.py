@@ -19,7 +19,7 @@ from parquet_bloomwriter.index.engine import (
     GroupResult,
     PartialFilter,
 )
-from parquet_bloomwriter.index.files import FileId, list_files
+from parquet_bloomwriter.index.table.data_files import list_files
 from parquet_bloomwriter.sbbf import Sbbf
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.entry import IndexFile
+    from parquet_bloomwriter.index.files import FileId
 
 GLOBAL_BLOCKS = 1 << 12
 

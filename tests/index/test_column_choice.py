@@ -11,6 +11,7 @@ from deltalake import write_deltalake
 
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument, index
 from parquet_bloomwriter.index.column_choice import choose_names
+from parquet_bloomwriter.index.table.ref import TableRef
 from tests.support.iceberg_reading import new_catalog, paths_of
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def test_choices(
 ) -> None:
     element = "tags_id.element" if shop.startswith("iceberg:") else "tags_id.list.element"
     elements = [element] if columns == "*" else []
-    assert list(choose_names(shop, columns, exclude).names) == expected + elements
+    assert list(choose_names(TableRef.of(shop), columns, exclude).names) == expected + elements
 
 
 def test_a_pattern_of_columns_that_cannot_be_indexed(shop: str) -> None:
@@ -90,26 +91,28 @@ def test_an_index_by_pattern(shop: str) -> None:
 
 def test_a_name_wins_over_a_pattern(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a*": [1], "ab": [2]}), tmp_path / "odd.parquet")
-    assert choose_names(tmp_path, ["a*"]).names == ("a*",)
-    assert choose_names(tmp_path, ["?*"], ["a*"]).names == ("ab",)
+    assert choose_names(TableRef.of(tmp_path), ["a*"]).names == ("a*",)
+    assert choose_names(TableRef.of(tmp_path), ["?*"], ["a*"]).names == ("ab",)
 
 
 def test_what_cannot_be_chosen(folder: Path) -> None:
     with pytest.raises(ColumnNotFound, match="Did you mean user_id or order_id"):
-        choose_names(folder, "*_idx")
+        choose_names(TableRef.of(folder), "*_idx")
     with pytest.raises(ColumnNotFound, match='no column "nothing"'):
-        choose_names(folder, "user_id", "nothing")
+        choose_names(TableRef.of(folder), "user_id", "nothing")
     with pytest.raises(InvalidArgument, match="are excluded, too"):
-        choose_names(folder, "user_id", "*_id")
+        choose_names(TableRef.of(folder), "user_id", "*_id")
     with pytest.raises(InvalidArgument, match="more than once"):
-        choose_names(folder, ["user_id", "user_id"])
-    assert choose_names(folder, ["USER_ID", "order_id"], "user_id").names == ("order_id",)
+        choose_names(TableRef.of(folder), ["user_id", "user_id"])
+    assert choose_names(TableRef.of(folder), ["USER_ID", "order_id"], "user_id").names == (
+        "order_id",
+    )
     with pytest.raises(InvalidArgument, match="fpp is given for zip"):
         index.create(folder, "*_id", name="ids", fpp={"zip": 0.1})
     assert not (folder / "_bloom_index").exists()
 
 
 def test_plain_names_need_no_file(tmp_path: Path) -> None:
-    choice = choose_names(tmp_path / "nowhere", ["b", "a"])
+    choice = choose_names(TableRef.of(tmp_path / "nowhere"), ["b", "a"])
     assert choice.names == ("b", "a")
     assert choice.by_name({"a": 1, "*": 2, "other": 3}) == {"a": 1, "b": 2, "other": 3}

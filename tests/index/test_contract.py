@@ -132,9 +132,9 @@ def test_files_outside_of_the_root_are_looked_at_where_they_are(
     paths = snapshot.files.paths.to_pylist()
     assert sorted(paths) == sorted(["day=1/1.parquet", str(other)])
     places = np.arange(2)
-    assert snapshot.files.are_unchanged(snapshot.root, places).tolist() == [True, True]
+    assert snapshot.are_unchanged(places).tolist() == [True, True]
     write(other, 6000)
-    found = snapshot.files.are_unchanged(snapshot.root, places).tolist()
+    found = snapshot.are_unchanged(places).tolist()
     assert found == [path != str(other) for path in paths]
 
 

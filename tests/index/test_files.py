@@ -9,14 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from parquet_bloomwriter.index.files import (
-    FileId,
-    file_id,
-    is_settled,
-    list_files,
-    location,
-    settled,
-)
+from parquet_bloomwriter.index.files import FileId, is_settled, location, settled
+from parquet_bloomwriter.index.table.data_files import file_id, list_files
 from parquet_bloomwriter.source.listing import find_local
 
 NAMES = [

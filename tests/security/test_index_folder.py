@@ -13,7 +13,7 @@ import pytest
 
 from parquet_bloomwriter import clear_cache, index
 from parquet_bloomwriter.errors import BloomwriterError, IndexNotFound, IndexProblem
-from parquet_bloomwriter.index import layout
+from parquet_bloomwriter.index import homes
 from parquet_bloomwriter.index.entry import from_json
 from parquet_bloomwriter.index.layout import LOG
 from parquet_bloomwriter.spark.plan.catalog import matching_indexes
@@ -238,11 +238,11 @@ def test_strangers_plant_no_index_above_a_table(
         str(public): 0,
         str(tmp_path): 0,
     }
-    monkeypatch.setattr(layout, "_owner", lambda path: found.get(path, 0))
+    monkeypatch.setattr(homes, "_owner", lambda path: found.get(path, 0))
     is_asked = planted_by != "stranger"
-    assert layout.find_homes(table) == [str(public / "_bloom_index")] * is_asked
-    assert layout.find_homes(table / "0.parquet") == [str(public / "_bloom_index")] * is_asked
-    assert layout.find_homes(public) == [str(public / "_bloom_index")]
+    assert homes.find_homes(str(table)) == [str(public / "_bloom_index")] * is_asked
+    assert homes.find_homes(str(table / "0.parquet")) == [str(public / "_bloom_index")] * is_asked
+    assert homes.find_homes(str(public)) == [str(public / "_bloom_index")]
     if is_asked:
         assert index.lookup(table, "id = 77").paths == ()
     else:
@@ -263,10 +263,12 @@ def test_strangers_plant_no_index_beside_files_that_they_may_not_replace(
     public.chmod(mode)
     for owner in (stranger, other, os.geteuid()):
         found = {str(home): owner, str(file): other}
-        monkeypatch.setattr(layout, "_owner", lambda path, found=found: found.get(path, 0))
+        monkeypatch.setattr(homes, "_owner", lambda path, found=found: found.get(path, 0))
         may_replace = mode == 0o777
-        assert (layout.find_homes(public) == [str(home)]) is (may_replace or owner == os.geteuid())
-        assert (layout.find_homes(file) == [str(home)]) is (may_replace or owner != stranger)
+        assert (homes.find_homes(str(public)) == [str(home)]) is (
+            may_replace or owner == os.geteuid()
+        )
+        assert (homes.find_homes(str(file)) == [str(home)]) is (may_replace or owner != stranger)
 
 
 def test_an_index_beside_one_table_says_nothing_about_another(table: Path, tmp_path: Path) -> None:
@@ -298,7 +300,7 @@ def test_an_index_above_one_table_says_nothing_about_its_neighbours(
     tmp_path.chmod(0o1777)
     stranger = 4_711
     strangers = {str(tmp_path / "_bloom_index"), str(theirs)}
-    monkeypatch.setattr(layout, "_owner", lambda path: stranger if path in strangers else 0)
+    monkeypatch.setattr(homes, "_owner", lambda path: stranger if path in strangers else 0)
 
     def found(*roots: Path) -> list[str]:
         return [name for name, _ in matching_indexes([*map(str, roots)], [])]

@@ -27,7 +27,7 @@ from parquet_bloomwriter import (
     scan_polars,
 )
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.files import list_files
+from parquet_bloomwriter.index.table.data_files import list_files
 from parquet_bloomwriter.source import find_sources, folders
 from parquet_bloomwriter.source.folders import Leftovers, Why
 from tests.source.stores import CountingHandler

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from deltalake import DeltaTable
 
 from parquet_bloomwriter import bloomify
-from parquet_bloomwriter.delta.commit import Replacement, new_add
+from parquet_bloomwriter.delta.commit import AddReplacement, new_add
 from parquet_bloomwriter.delta.place import place_of
 from parquet_bloomwriter.delta.snapshot import read_snapshot
 from tests.support.delta_tables import rows_by_duckdb, rows_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from parquet_bloomwriter.delta.actions import Add
-    from parquet_bloomwriter.delta.commit import Committed
+    from parquet_bloomwriter.delta.commit import LogCommit
     from parquet_bloomwriter.delta.snapshot import Snapshot
 
 VECTOR = {
@@ -41,7 +41,7 @@ def open_table(path: Path, version: int | None = None) -> Snapshot:
 
 def replacements_of(
     snapshot: Snapshot, files: Iterable[Add] | None = None, *, filters: bool = True
-) -> list[Replacement]:
+) -> list[AddReplacement]:
     """Write a new file for each file of a table, on a disk.
 
     Args:
@@ -60,7 +60,7 @@ def replacements_of(
             shutil.copyfile(old, new)
         size = os.stat(new).st_size  # noqa: PTH116
         now = int(time.time() * 1000)
-        found.append(Replacement(file, new_add(file, uri=uri, size=size, modified_ms=now)))
+        found.append(AddReplacement(file, new_add(file, uri=uri, size=size, modified_ms=now)))
     return found
 
 
@@ -115,7 +115,7 @@ def protocol_with(*features: str, reads: bool = False) -> dict[str, Any]:
 
 
 def check_committed(
-    path: Path, rows: list[str], committed: Committed, *, by_duckdb: bool = True
+    path: Path, rows: list[str], committed: LogCommit, *, by_duckdb: bool = True
 ) -> None:
     """Check that readers see these rows, and the snapshot the files that the log has."""
     assert rows_of(path) == rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from parquet_bloomwriter.iceberg.new_snapshot import Replacement
+from parquet_bloomwriter.iceberg.new_snapshot import EntryReplacement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,11 +62,11 @@ def rows(start: int, number: int = 10) -> pa.Table:
 
 def copies(
     snapshot: IcebergSnapshot, entries: Sequence[DataFileEntry] | None = None
-) -> list[Replacement]:
+) -> list[EntryReplacement]:
     """Copy data files under new names, and return their replacements."""
     made = []
     for entry in snapshot.files.values() if entries is None else entries:
         path = entry.path.replace(".parquet", f"-{uuid.uuid4()}.parquet")
         shutil.copy(snapshot.locate(entry.path), snapshot.locate(path))
-        made.append(Replacement(old=entry, path=path, size=entry.size, split_offsets=(4,)))
+        made.append(EntryReplacement(old=entry, path=path, size=entry.size, split_offsets=(4,)))
     return made

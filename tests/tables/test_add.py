@@ -34,9 +34,9 @@ from parquet_bloomwriter.delta.commit import replace_files
 from parquet_bloomwriter.delta.place import local
 from parquet_bloomwriter.durable import create_whole
 from parquet_bloomwriter.tables import replacement
-from parquet_bloomwriter.tables.properties import ask_for_filters
 from parquet_bloomwriter.tables.replacement import Limits
 from parquet_bloomwriter.tables.report import FileFate
+from parquet_bloomwriter.tables.wish import ask_for_filters
 from tests.support.delta_tables import (
     actions,
     append,
@@ -321,7 +321,7 @@ def test_new_files_that_cannot_be_removed_are_named(
 
     real = bloomify
     monkeypatch.setattr("parquet_bloomwriter.tables.add.bloomify", fail_at_last)
-    monkeypatch.setattr("parquet_bloomwriter.tables.delta.DeltaTable.remove", refuse)
+    monkeypatch.setattr("parquet_bloomwriter.tables.delta.ChangeableDelta.remove", refuse)
     with pytest.raises(KeyboardInterrupt) as caught:
         bloomify_table(table, "id", jobs=1)
     so_far: TableReport = caught.value.report  # type: ignore[attr-defined]
@@ -492,7 +492,7 @@ def test_nobody_writes_on_after_a_run_was_stopped(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("parquet_bloomwriter.tables.add.bloomify", build_slowly)
-    monkeypatch.setattr(replacement, "Replacement", stop)
+    monkeypatch.setattr(replacement, "FileReplacement", stop)
     with pytest.raises(KeyboardInterrupt):
         bloomify_table(table, "id", jobs=3)
     assert listing(table) == before

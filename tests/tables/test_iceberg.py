@@ -23,10 +23,10 @@ from parquet_bloomwriter.iceberg.deletes import PositionDeletes
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
 from parquet_bloomwriter.stores.s3.settings import install
 from parquet_bloomwriter.tables.add import bloomify_table
-from parquet_bloomwriter.tables.properties import ask_for_filters
 from parquet_bloomwriter.tables.replacement import Limits
 from parquet_bloomwriter.tables.report import FileFate
 from parquet_bloomwriter.tables.strip import strip_table
+from parquet_bloomwriter.tables.wish import ask_for_filters
 from tests.iceberg.conftest import catalog, make_table
 from tests.support.iceberg_commits import CATALOG, configuration_on, name_of, rows
 from tests.support.iceberg_deletes import delete_positions

@@ -56,11 +56,11 @@ def show_columns_of_table(ctx: click.Context, table: str, *, has_home: bool) -> 
         table: The table.
         has_home: Whether a folder for the index is named.
     """
-    from parquet_bloomwriter.index.layout import check_folder
+    from parquet_bloomwriter.index.table.ref import TableRef
 
     def choice() -> str:
         if not has_home:
-            check_folder(table)
+            TableRef.of(table).check_folder()
         path = first_file(table)
         words = ["bloomify", "index", "create", table]
         return _choice_of_columns(path, read_leaves(path), words, behind=["--name", "ids"])
@@ -100,17 +100,18 @@ def first_file(table: str) -> str:
     Raises:
         BloomwriterError, OSError: If there is none, or the folder cannot be read.
     """
-    from parquet_bloomwriter.index.changes import current_files
     from parquet_bloomwriter.index.files import location
-    from parquet_bloomwriter.index.layout import absolute_path, table_root
-    from parquet_bloomwriter.index.storage.base import is_on_store
+    from parquet_bloomwriter.index.table.data_files import current_files
+    from parquet_bloomwriter.index.table.ref import TableRef
     from parquet_bloomwriter.source.listing import find_local, none_in
 
-    given = table if Path(table).exists() else absolute_path(table)
-    if not is_on_store(given):
-        return find_local(given)[0]
-    files = current_files(given, table_root(given), None)
-    return location(given, files[0]) if files else none_in(table)
+    if Path(table).exists():
+        return find_local(table)[0]
+    ref = TableRef.of(table)
+    if not ref.is_on_store:
+        return find_local(ref.path)[0]
+    files = current_files(ref, None)
+    return location(ref.root, files[0]) if files else none_in(table)
 
 
 def _show(

@@ -17,15 +17,12 @@ from parquet_bloomwriter.index.build.slices import plan_slices, write_slices
 from parquet_bloomwriter.index.build.survey import check_complete
 from parquet_bloomwriter.index.build.table_filter import merge_partials
 from parquet_bloomwriter.index.build.version_filters import build_filters, make_plan, make_tasks
+from parquet_bloomwriter.index.contract import with_completeness, with_names
 from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.entry import GlobalFilter, State
 from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
-from parquet_bloomwriter.index.layout import root_of
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.log.transaction import run_transaction
-from parquet_bloomwriter.index.log.version_files import files_of, unreferenced
-from parquet_bloomwriter.index.query.known_columns import with_names
-from parquet_bloomwriter.index.storage.base import is_on_store
-from parquet_bloomwriter.index.table.metadata import with_completeness
 from parquet_bloomwriter.text import percent
 
 if TYPE_CHECKING:
@@ -89,7 +86,7 @@ def build_version(
     tasks = make_tasks(request.survey, begin.next_file_id)
     next_file_id = begin.next_file_id + len(tasks)
     with run_transaction(log, stable, begin) as transaction:
-        root, folder = root_of(log.folder, begin), transaction.make_folder()
+        root, folder = begin.root_in(log.folder), transaction.make_folder()
         plan = make_plan(request.config, request.num_distinct, root=root, folder=folder)
         result = build_filters(tasks, plan, request.engine, request.progress)
         check_complete(request.config, result.left_out)
@@ -156,14 +153,14 @@ def remove_unreferenced(transaction: Transaction, entry: Entry) -> None:
         OSError: If a file cannot be removed.
     """
     folder = transaction.log.folder
-    own = [file for file in files_of(entry) if file.path.startswith(f"v__={transaction.version}/")]
+    own = [file for file in entry.files() if file.path.startswith(f"v__={transaction.version}/")]
     if not transaction.log.storage.are_intact(folder, own):
         raise IndexProblem(
             f"not all of the {len(own)} new files of the index are there",
             path=transaction.folder,
             remedy="All machines that build it must reach this folder by this path.",
         )
-    waste = unreferenced(folder, entry, before=transaction.version + 1)
+    waste = transaction.log.unreferenced(entry, before=transaction.version + 1)
     inside = transaction.folder + os.sep
     transaction.log.storage.remove_files([path for path, _ in waste if path.startswith(inside)])
 

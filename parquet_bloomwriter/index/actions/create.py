@@ -1,6 +1,6 @@
 """Build all filters of an index: `create`, and `refresh` in full."""
 
-# ruff: noqa: PTH118, PTH119, PTH120  paths are strings, as in the log
+# ruff: noqa: PTH119  paths are strings, as in the log
 from __future__ import annotations
 
 import os
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument, Proposal, Way
 from parquet_bloomwriter.index.actions.commit import VersionRequest, build_version
 from parquet_bloomwriter.index.build.survey import check_nothing_unknown, survey_files
-from parquet_bloomwriter.index.changes import compare, current_files
+from parquet_bloomwriter.index.changes import compare
 from parquet_bloomwriter.index.config import config_of
 from parquet_bloomwriter.index.entry import Entry, State
-from parquet_bloomwriter.index.layout import HOME, check_folder, root_of, table_root
 from parquet_bloomwriter.index.log.transaction import load_stable, next_id
-from parquet_bloomwriter.index.table.metadata import check_named, managed_table, state_of
+from parquet_bloomwriter.index.table.data_files import current_files
+from parquet_bloomwriter.index.table.metadata import check_named, state_of
 from parquet_bloomwriter.index.table.records import check_plain
 from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import none_in
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import Engine, Progress
     from parquet_bloomwriter.index.entry import IndexedColumn
     from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.index.handle import IndexHandle
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.report import IndexReport
-    from parquet_bloomwriter.index.table.metadata import ManagedTable
+    from parquet_bloomwriter.index.table.metadata import MetadataTable
 
     StrPath = str | os.PathLike[str]
 
 _TOO_MANY = "more values are expected than the largest Bloom filter can tell apart"
 
 
-def create_index(  # noqa: PLR0913  as `index.create`
-    log: IndexLog,
-    table: StrPath,
+def create_index(
+    handle: IndexHandle,
     config: IndexConfig,
     *,
     files: StrPath | Sequence[StrPath] | None,
@@ -47,30 +47,30 @@ def create_index(  # noqa: PLR0913  as `index.create`
     progress: Progress | None,
 ) -> IndexReport:
     """Create an index; see `index.create`."""
+    log, table = handle.log, handle.table
     log.check_writable()
     stable = load_stable(log)
     _check_free(log, stable)
-    root = table_root(table)
-    managed, left = managed_table(table, root), Leftovers()
-    if managed is not None:
+    root, metadata, left = table.root, table.opened(), Leftovers()
+    if metadata is not None:
         check_named(files)
-        current = managed.files()
-        config = replace(config, contract="immutable", state=managed.state(config.names))
+        current = metadata.files()
+        config = replace(config, contract="immutable", state=metadata.state(config.names))
     else:
-        if files is None and _is_inside(log, root):
-            check_folder(table)
-        current = current_files(table, root, files, left)
+        if files is None and handle.is_inside:
+            table.check_folder()
+        current = current_files(table, files, left)
         if not current and files is None:
             none_in(root, left)
         check_nothing_unknown(config.options(), left)
         check_plain(root, current)
-    survey = survey_files(root, current, config, table=managed)
+    survey = survey_files(root, current, config, table=metadata)
     begin = Entry(
         id=next_id(stable),
         name=os.path.basename(log.folder),
         state=State.CREATING,
         version=-1,
-        root=None if _is_inside(log, root) else root,
+        root=None if handle.is_inside else root,
         columns=_empty_columns(config, survey),
         next_file_id=0 if stable is None else stable.next_file_id,
         action="create",
@@ -86,13 +86,13 @@ def refresh_in_full(  # noqa: PLR0913  what a version is made of
     current: Sequence[FileId],
     *,
     options: Mapping[str, str],
-    table: ManagedTable | None,
+    table: MetadataTable | None,
     engine: Engine | None,
     progress: Progress | None,
 ) -> IndexReport:
     """Build all filters of an index anew, whatever has changed; the entry gets these options."""
     config = replace(config_of(stable, path=log.folder), state=state_of(options))
-    root = root_of(log.folder, stable)
+    root = stable.root_in(log.folder)
     survey = survey_files(root, current, config, strict=bool(current), table=table)
     begin = replace(
         stable,
@@ -127,11 +127,6 @@ def _empty_columns(config: IndexConfig, survey: Survey) -> tuple[IndexedColumn, 
         replace(column, no_global=_TOO_MANY) if found.global_blocks is None else column
         for column, found in zip(config.columns, survey.columns, strict=True)
     )
-
-
-def _is_inside(log: IndexLog, root: str) -> bool:
-    """Return whether the index is in its table's own home, so that both can be moved together."""
-    return os.path.dirname(log.folder) == os.path.join(root, HOME)
 
 
 def _num_gone(log: IndexLog, stable: Entry, current: Sequence[FileId]) -> int:

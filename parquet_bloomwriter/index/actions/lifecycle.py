@@ -18,7 +18,6 @@ from parquet_bloomwriter.index.log.transaction import (
     nonexistent,
     run_transaction,
 )
-from parquet_bloomwriter.index.log.version_files import is_intact, unreferenced
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.entry import Entry
@@ -41,7 +40,7 @@ def restore(log: IndexLog) -> IndexReport:
     log.check_writable()
     stable = load_existing(log, states=frozenset({State.DELETED}), to="restored")
     with fail_if_overtaken(log, stable):
-        if not is_intact(log.folder, stable):
+        if not log.is_intact(stable):
             problem, remedy = "some files of the index are gone", "Vacuum it, and create it."
             raise IndexProblem(problem, path=log.folder, remedy=remedy)
     begin = replace(stable, state=State.RESTORING, action="restore")
@@ -59,7 +58,7 @@ def vacuum(log: IndexLog) -> IndexReport:
     is_deleted = stable.state is State.DELETED
     end = nonexistent(begin) if is_deleted else replace(begin, state=State.ACTIVE)
     with fail_if_overtaken(log, stable):
-        waste = unreferenced(log.folder, end, before=first_id)
+        waste = log.unreferenced(end, before=first_id)
     log.storage.remove_leftovers(log.log_folder)
     if not waste and not is_deleted:
         log.storage.finish_removal(log.folder, before=first_id)

@@ -39,7 +39,6 @@ from parquet_bloomwriter.index.log.transaction import (
     load_existing,
     run_transaction,
 )
-from parquet_bloomwriter.index.log.version_files import check_intact
 from parquet_bloomwriter.index.storage.base import open_file
 from parquet_bloomwriter.sbbf.header import usual_header_at
 from parquet_bloomwriter.source import read_footer
@@ -73,7 +72,7 @@ def optimize_index(log: IndexLog, *, slices: bool | None = None) -> IndexReport:
     log.check_writable()
     stable = load_existing(log, states=frozenset({State.ACTIVE}), to="optimized")
     with fail_if_overtaken(log, stable):
-        check_intact(log.folder, stable)
+        log.check_intact(stable)
         wanted = are_slices_wanted(stable.options) if slices is None else slices
         files = known_files(stable, log.folder)
         known = files.ids

@@ -22,17 +22,15 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.actions.commit import VersionRequest, build_version
 from parquet_bloomwriter.index.actions.create import refresh_in_full
 from parquet_bloomwriter.index.build.survey import check_nothing_unknown, survey_files
-from parquet_bloomwriter.index.changes import compare, current_files
+from parquet_bloomwriter.index.changes import compare
 from parquet_bloomwriter.index.config import config_of
 from parquet_bloomwriter.index.contract import LISTING
 from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.entry import State
-from parquet_bloomwriter.index.layout import root_of, table_root
 from parquet_bloomwriter.index.log.transaction import fail_if_overtaken, load_existing
-from parquet_bloomwriter.index.log.version_files import check_intact
+from parquet_bloomwriter.index.table.data_files import current_files
 from parquet_bloomwriter.index.table.metadata import (
     check_named,
-    managed_table,
     state_of,
     without_state,
 )
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.changes import Changes
     from parquet_bloomwriter.index.engine import Engine, Progress
     from parquet_bloomwriter.index.entry import Entry
-    from parquet_bloomwriter.index.log.log import IndexLog
+    from parquet_bloomwriter.index.handle import IndexHandle
     from parquet_bloomwriter.index.report import IndexReport
 
     StrPath = str | os.PathLike[str]
@@ -58,9 +56,8 @@ Mode = Literal["incremental", "full", "quick"]
 MODES: tuple[Mode, ...] = ("incremental", "full", "quick")
 
 
-def refresh_index(  # noqa: PLR0913  as `index.refresh`
-    log: IndexLog,
-    table: StrPath,
+def refresh_index(
+    handle: IndexHandle,
     mode: Mode,
     *,
     files: StrPath | Sequence[StrPath] | None,
@@ -69,13 +66,12 @@ def refresh_index(  # noqa: PLR0913  as `index.refresh`
 ) -> IndexReport:
     """Refresh an index; see `index.refresh`."""
     left = Leftovers()
-    report = _refreshed(log, table, mode, left, files=files, engine=engine, progress=progress)
+    report = _refreshed(handle, mode, left, files=files, engine=engine, progress=progress)
     return replace(report, passed_over=left.groups())
 
 
 def _refreshed(  # noqa: PLR0913  as `refresh_index`
-    log: IndexLog,
-    table: StrPath,
+    handle: IndexHandle,
     mode: Mode,
     leftovers: Leftovers,
     *,
@@ -85,34 +81,35 @@ def _refreshed(  # noqa: PLR0913  as `refresh_index`
 ) -> IndexReport:
     if mode not in MODES:
         raise InvalidArgument(f"{mode!r} is not a mode; there are {', '.join(MODES)}")
+    log, table = handle.log, handle.table
     log.check_writable()
     stable = load_existing(log, states=frozenset({State.ACTIVE}), to="refreshed")
-    root = root_of(log.folder, stable)
-    if table_root(table) != root:
+    root = stable.root_in(log.folder)
+    if table.root != root:
         problem = f'the index "{stable.name}" is of another table'
         raise InvalidArgument(problem, path=log.folder, remedy=f'Name the folder "{root}".')
     options = dict(stable.options)
     before = state_of(options)
-    managed = None if before is None else managed_table(table, root, before)
-    if before is not None and managed is not None:
+    metadata = None if before is None else table.opened(before)
+    if before is not None and metadata is not None:
         check_named(files)
         names = [column.name for column in stable.columns]
-        if mode != "full" and (why := before.why_silent(managed, names)):
+        if mode != "full" and (why := before.why_silent(metadata, names)):
             raise InvalidArgument(f"the index says nothing about the table: {why}", path=log.folder)
-        current = managed.files()
-        options = without_state(options) | managed.state(names).options()
+        current = metadata.files()
+        options = without_state(options) | metadata.state(names).options()
     else:
-        current = current_files(table, root, files, leftovers)
+        current = current_files(table, files, leftovers)
         check_nothing_unknown(options, leftovers)
         if files is None:
             options |= LISTING
         check_plain(root, current)
     if mode == "full":
         return refresh_in_full(
-            log, stable, current, options=options, table=managed, engine=engine, progress=progress
+            log, stable, current, options=options, table=metadata, engine=engine, progress=progress
         )
     with fail_if_overtaken(log, stable):
-        check_intact(log.folder, stable)
+        log.check_intact(stable)
         changes = compare(current, stable, log.folder)
 
     action = f"refresh {mode}"
@@ -121,7 +118,7 @@ def _refreshed(  # noqa: PLR0913  as `refresh_index`
     kept = changes.still_there & ~again
     covered_anew = {file.path for file in changes.known.select(again).identities()}
     to_build = sorted([*changes.appended, *(file for file in current if file.path in covered_anew)])
-    survey = survey_files(root, to_build, config, strict=False, table=managed)
+    survey = survey_files(root, to_build, config, strict=False, table=metadata)
     if not survey.files and kept.all():
         return report_on(log, stable, action=action, changed=False, left_out=survey.left_out)
     request = VersionRequest(

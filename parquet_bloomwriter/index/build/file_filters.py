@@ -31,11 +31,11 @@ from parquet_bloomwriter.errors import BloomwriterError, FileChanged, raise_if_f
 from parquet_bloomwriter.filters.build import distinct_values, hashes_of, plausible_values
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.hashing import XXHASH, hash_plain
-from parquet_bloomwriter.index.files import FileId, identity, settled
+from parquet_bloomwriter.index.files import FileId, LoggedFile, identity, settled
 from parquet_bloomwriter.index.format.columns import find_column, why_unreadable
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
-from parquet_bloomwriter.index.storage.base import is_on_store
-from parquet_bloomwriter.index.table.metadata import LoggedFile
+from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.table.data_files import open_data_file
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, initial_num_blocks
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
@@ -47,7 +47,6 @@ from parquet_bloomwriter.values import LeafReader, floating_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -132,24 +131,6 @@ def read_filters_of(
         raise_if_final(error)
         found = dict.fromkeys((column.name for column in request.columns), clause(error))
     return found if _is_unchanged(path, before) else None
-
-
-def open_data_file(path: str) -> AbstractContextManager[Source]:
-    """Open a file of a table.
-
-    Args:
-        path: Absolute, or the URL of an object. An object is read in the version that was opened,
-            or not at all.
-
-    Raises:
-        OSError: If there is no such file, or it cannot be read.
-        FileProblem: If it is no regular file, or a store refuses.
-    """
-    if not is_on_store(path):
-        return open_local(path)
-    from parquet_bloomwriter.stores.open import open_source
-
-    return open_source(path)
 
 
 def _read_filters_of_object(

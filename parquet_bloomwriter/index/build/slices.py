@@ -37,9 +37,9 @@ from parquet_bloomwriter.index.format.bit_matrix import transpose
 from parquet_bloomwriter.index.format.part_reader import check_part, read_part
 from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE, column_folder
 from parquet_bloomwriter.index.format.slice_file import Directory, Group, Section, SourcePart
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.storage.base import (
-    is_on_store,
     open_file,
     relative_to_folder,
     relative_to_index,

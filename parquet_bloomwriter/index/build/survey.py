@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument, Proposal, Way, raise_if_final
-from parquet_bloomwriter.index.build.file_filters import clause, open_data_file
+from parquet_bloomwriter.index.build.file_filters import clause
 from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
 from parquet_bloomwriter.index.contract import contract_of
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.format.columns import find_column, missing, why_unreadable
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import LeftOut
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.table.data_files import open_data_file
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import WorkerPool, default_jobs
 from parquet_bloomwriter.sbbf import expected_fpp, initial_num_blocks
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.entry import IndexedColumn
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.table.metadata import ManagedTable
+    from parquet_bloomwriter.index.table.metadata import MetadataTable
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.source.folders import Leftovers
 
@@ -111,7 +112,7 @@ def survey_files(
     config: IndexConfig,
     *,
     strict: bool = True,
-    table: ManagedTable | None = None,
+    table: MetadataTable | None = None,
 ) -> Survey:
     """Read the footers of all files, and check that they can be indexed.
 
@@ -224,7 +225,7 @@ def _file(pair: tuple[FileId, _FileFacts]) -> FileId:
 
 
 def _facts_of(
-    root: str, files: Sequence[FileId], columns: Sequence[_Column], table: ManagedTable | None
+    root: str, files: Sequence[FileId], columns: Sequence[_Column], table: MetadataTable | None
 ) -> list[_FileFacts]:
     """Read the footers of files, in threads; a file that cannot be read is no error."""
     step = 1 if is_on_store(root) else _FILES_AT_ONCE
@@ -236,12 +237,12 @@ def _facts_of(
 
 
 def _read_all(
-    root: str, columns: Sequence[_Column], table: ManagedTable | None, files: Sequence[FileId]
+    root: str, columns: Sequence[_Column], table: MetadataTable | None, files: Sequence[FileId]
 ) -> list[_FileFacts]:
     return [_read(location(root, file), columns, table) for file in files]
 
 
-def _read(path: str, columns: Sequence[_Column], table: ManagedTable | None) -> _FileFacts:
+def _read(path: str, columns: Sequence[_Column], table: MetadataTable | None) -> _FileFacts:
     try:
         path.encode()
         with open_data_file(path) as source:
@@ -254,7 +255,7 @@ def _read(path: str, columns: Sequence[_Column], table: ManagedTable | None) -> 
         return _FileFacts(problem=clause(error))
 
 
-def _facts(footer: Footer, columns: Sequence[_Column], table: ManagedTable | None) -> _FileFacts:
+def _facts(footer: Footer, columns: Sequence[_Column], table: MetadataTable | None) -> _FileFacts:
     return _FileFacts(
         problem="" if table is None else _why_unlike(table, footer, columns),
         num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
@@ -263,11 +264,11 @@ def _facts(footer: Footer, columns: Sequence[_Column], table: ManagedTable | Non
     )
 
 
-def _why_unlike(table: ManagedTable, footer: Footer, columns: Sequence[_Column]) -> str:
+def _why_unlike(table: MetadataTable, footer: Footer, columns: Sequence[_Column]) -> str:
     """Return why lookups could take values of a file for others; then it has no filters."""
     for name, field_id in columns:
         leaf = find_column(footer, name, field_id)
-        if not isinstance(leaf, str) and (why := table.why_unlike(footer, name, leaf)):
+        if not isinstance(leaf, str) and (why := table.table.why_unlike(footer, name, leaf)):
             return why
     return ""
 

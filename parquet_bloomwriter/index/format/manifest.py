@@ -17,13 +17,13 @@ import numpy as np
 
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
 from parquet_bloomwriter.index.entry import IndexFile
-from parquet_bloomwriter.index.files import FileId, ObjectId, are_unchanged, location
+from parquet_bloomwriter.index.files import FileId, ObjectId
 from parquet_bloomwriter.index.format.parquet_io import (
     FirstRead,
     ParquetOut,
     integers_of,
 )
-from parquet_bloomwriter.index.storage.base import is_on_store, open_file, relative_to_index
+from parquet_bloomwriter.index.storage.base import open_file, relative_to_index
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
@@ -146,28 +146,6 @@ class FileTable:
         if self.etags is not None:
             return list(map(ObjectId, *facts, self.etags.to_pylist()))
         return list(map(FileId, *facts))
-
-    def are_unchanged(self, root: str, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Look at files, and say of each whether it is as the version knows it.
-
-        Args:
-            root: Of the table, absolute.
-            places: 0-based positions of the files in this table, shape (n,).
-
-        Returns:
-            Shape (n,).
-        """
-        if is_on_store(root):
-            from parquet_bloomwriter.index.table.objects import are_unchanged as are_same_objects
-
-            files = self.take(places).identities()
-            urls = [location(root, file) for file in files]
-            return np.array(are_same_objects(urls, files), np.bool_)
-        base = root.rstrip("/") + "/"
-        names = self.paths.take(places).to_pylist()
-        paths = (name if name.startswith("/") else base + name for name in names)
-        sizes, times = self.sizes[places].tolist(), self.modified_ms[places].tolist()
-        return np.array(are_unchanged(paths, sizes, times), np.bool_)
 
 
 def write_manifest(path: str, files: FileTable) -> IndexFile:

@@ -154,6 +154,30 @@ class IndexLog:
         except (IndexProblem, FileNotFoundError):
             return False
 
+    def is_intact(self, entry: Entry) -> bool:
+        """Return whether all files of an entry, except slices, have the size noted in it."""
+        return self.storage.are_intact(self.folder, entry.needed_files())
+
+    def check_intact(self, entry: Entry) -> None:
+        """Check that all files of an entry, except slices, have the size noted in it.
+
+        Raises:
+            IndexProblem: If not.
+        """
+        if not self.is_intact(entry):
+            problem = "some files of the index are gone, or not as they were written"
+            raise IndexProblem(problem, path=self.folder, remedy="Refresh it in full.")
+
+    def unreferenced(self, entry: Entry, *, before: int) -> list[tuple[str, int]]:
+        """Find the files of versions below `before` that an entry does not refer to.
+
+        Returns:
+            Absolute paths and sizes in bytes. Only files in folders `v__=<N>` are among them.
+        """
+        kept = {os.path.join(self.folder, *file.path.split("/")) for file in entry.files()}
+        found = self.storage.files_of_versions(self.folder, before=before)
+        return [(path, size) for path, size in found if path not in kept]
+
     def _read(self, path: str) -> bytes:
         try:
             data = self.storage.read_entry(path, _MAX_ENTRY_BYTES)

@@ -37,8 +37,7 @@ from parquet_bloomwriter.errors import (
     Way,
 )
 from parquet_bloomwriter.index.entry import STABLE, Entry, State
-from parquet_bloomwriter.index.log.version_files import is_intact, version_folder
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.layout import is_on_store, version_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -226,7 +225,7 @@ def cancel_action(
     cancelling = _stamped(begin, cancelling_id, attempt=_new_attempt())
     if not log.write(cancelling):
         raise _changed_meanwhile(log, cancelling)
-    if stable is not None and stable.state is State.DELETED and not is_intact(log.folder, stable):
+    if stable is not None and stable.state is State.DELETED and not log.is_intact(stable):
         stable = None
     numbers = range(0 if stable is None else stable.id, cancelling_id)
     log.storage.discard_versions(log.folder, numbers)

@@ -1,19 +1,27 @@
-"""A lookup: the files of a table that none of its indexes excludes."""
+"""A lookup: the files of a table that none of its indexes excludes.
+
+A misspelled name of a column would exclude no file at all. So each column of the predicate must be
+known: to an index, to the metadata of a Delta or Iceberg table, or to an index that records the
+names of all columns in its files. Files that no such index knows are opened until one has it.
+"""
 
 # ruff: noqa: PTH119  paths are strings, as in the log
 from __future__ import annotations
 
+import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import (
+    BloomwriterError,
     ColumnNotFound,
     FileProblem,
     IndexNotFound,
@@ -21,156 +29,145 @@ from parquet_bloomwriter.errors import (
     Proposal,
     Way,
 )
-from parquet_bloomwriter.iceberg.names import is_iceberg
-from parquet_bloomwriter.index.changes import current_files, positions, relative_to
-from parquet_bloomwriter.index.contract import knows_all_files
+from parquet_bloomwriter.index.changes import positions
+from parquet_bloomwriter.index.contract import is_complete, knows_all_files, recorded_names
 from parquet_bloomwriter.index.describe import describe
-from parquet_bloomwriter.index.files import FileId, file_id, location, relative_path
+from parquet_bloomwriter.index.files import location, relative_path, relative_to
+from parquet_bloomwriter.index.handle import not_found
+from parquet_bloomwriter.index.homes import find_homes, index_folders
 from parquet_bloomwriter.index.layout import (
     absolute_path,
     check_name,
-    find_homes,
-    home_of,
     homes_above,
-    index_folders,
     is_among,
     is_in,
-    not_found,
-    table_root,
-)
-from parquet_bloomwriter.index.query.known_columns import (
-    check_columns,
-    check_names,
-    recorded_names,
 )
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots, with_files
 from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reason
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.table.data_files import current_files, file_id, open_data_file
 from parquet_bloomwriter.index.table.metadata import (
     DeltaState,
-    IcebergState,
-    IcebergTableAt,
     check_named,
     delta_table,
-    delta_table_at_end,
-    iceberg_table,
-    is_complete,
+    iceberg_table_at,
     is_delta,
-    why_unnamed,
 )
 from parquet_bloomwriter.index.table.records import why_not_plain
+from parquet_bloomwriter.index.table.ref import TableRef
 from parquet_bloomwriter.predicate import columns_of, parse, to_text
+from parquet_bloomwriter.predicate.expression import And
+from parquet_bloomwriter.probing.bindings import Bindings
+from parquet_bloomwriter.source import read_footer
 from parquet_bloomwriter.source.folders import Leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+    from pyiceberg.table import DataScan, FileScanTask
 
-    from parquet_bloomwriter.index.table.metadata import ManagedTable
+    from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.index.table.metadata import MetadataTable
+    from parquet_bloomwriter.metadata import Schema
     from parquet_bloomwriter.predicate.expression import Expression
 
     StrPath = str | os.PathLike[str]
+
+_AT_ONCE = 256
+"""Files whose columns are read in one step, at most; the first step is one file."""
 
 _THREADS = 16
 """Requests to a store at the same time."""
 
 
+def prune(
+    scan: DataScan, filters: object, *, name: str | None, home: str | os.PathLike[str] | None
+) -> list[FileScanTask]:
+    """Plan a scan; see `index.prune_scan`."""
+    from parquet_bloomwriter.iceberg.catalog import check_version
+
+    check_version()
+    from parquet_bloomwriter.iceberg.row_filter import from_iceberg
+    from parquet_bloomwriter.iceberg.scan import plan
+    from parquet_bloomwriter.scan.iceberg_rows import filter_types
+    from parquet_bloomwriter.scan.needed_columns import needed_names
+    from parquet_bloomwriter.table_files.iceberg import stored_file, table_of_scan
+
+    table = table_of_scan(scan)
+    tree = from_iceberg(scan.row_filter, filter_types(table))
+    if filters is not None:
+        further = parse(filters)
+        needed_names([one.name for one in table.schema.fields], [], further)
+        tree = further if tree is None else And((tree, further))
+    tasks = plan(scan, table.path)
+    if tree is None or not tasks:
+        return tasks
+    files = [stored_file(one.file) for one in tasks]
+    asked = iceberg_table_at(table, planned=files)
+    report = look_up(TableRef.of_iceberg(table.path, asked), tree, name=name, home=home)
+    kept = set(report.paths)
+    paths = [location(asked.root, asked.identity(one)) for one in files]
+    return [task for task, path in zip(tasks, paths, strict=True) if path in kept]
+
+
 def look_up(  # noqa: PLR0913  as `index.lookup`
-    table: StrPath,
-    filters: object,
-    *,
-    name: str | None,
-    home: StrPath | None,
-    files: StrPath | Sequence[StrPath] | None,
-    version: int | None = None,
-    snapshot: int | None = None,
-    branch: str | None = None,
-) -> LookupReport:
-    """Look files up; see `index.lookup`."""
-    expression = parse(filters)
-    managed: ManagedTable | None = None
-    if is_iceberg(table):
-        check_named(files)
-        managed = iceberg_table(str(table), snapshot_id=snapshot, branch=branch)
-        table = managed.root
-    elif snapshot is not None or branch is not None:
-        raise InvalidArgument(
-            "only an Iceberg table has snapshots and branches",
-            path=os.fspath(table),
-            remedy="Name it as iceberg://CATALOG/NAMESPACE.TABLE.",
-        )
-    return look_up_in(
-        table, expression, managed=managed, name=name, home=home, files=files, version=version
-    )
-
-
-def look_up_in(  # noqa: PLR0913  as `look_up`
-    table: StrPath,
+    table: TableRef,
     expression: Expression,
     *,
-    managed: ManagedTable | None,
     name: str | None,
     home: StrPath | None,
     files: StrPath | Sequence[StrPath] | None = None,
     version: int | None = None,
 ) -> LookupReport:
-    """Look files up.
-
-    Args:
-        table: Path or URL of the table.
-        expression: The predicate.
-        managed: The table at the state that is asked about, if that is known.
-        name: As for `look_up`.
-        home: As for `look_up`.
-        files: As for `look_up`.
-        version: As for `look_up`.
-    """
-    path = absolute_path(table)
-    if not is_on_store(path):
-        table_root(table)  # raises if there is no such table
+    """Look files up; see `index.lookup`."""
+    path, metadata = table.path, table.iceberg
+    if metadata is not None:
+        check_named(files)
+    if not table.is_on_store:
+        _ = table.root  # raises if there is no such table
     folders = _folders(table, name, home)
     opened = dict(open_snapshots(folders, [path], with_files=False, reads_logs=True))
-    if managed is None or version is not None:
-        managed = _managed(path, version, files, opened.values())
-    if managed is not None:
-        opened = {folder: _if_about(managed, one, expression) for folder, one in opened.items()}
+    if metadata is None or version is not None:
+        metadata = _metadata_of(table, version, files, opened.values())
+    if metadata is not None:
+        opened = {folder: _if_about(metadata, one, expression) for folder, one in opened.items()}
     report = None
-    if files is None and not _is_part(managed):
-        report = _by_slices(table, name, opened, expression, managed)
+    if files is None and (metadata is None or metadata.planned is None):
+        report = _by_slices(table, name, opened, expression, metadata)
     if report is not None:
-        _check_columns(expression, opened, managed, report)
+        _check_columns(expression, opened, metadata, report)
         return report
-    root = _root_of(path, opened.values())
-    opened = {folder: _with_files(folder, one) for folder, one in opened.items()}
-    if managed is not None:
-        found: list[FileId] | None = managed.files()
+    root = _root_of(table, opened.values())
+    opened = {folder: with_files(folder, one) for folder, one in opened.items()}
+    if metadata is not None:
+        current: list[FileId] | None = metadata.files()
     else:
-        found = _promised_files(table, root, files, opened.values())
-    was_listed = found is None and files is None
+        current = _promised_files(table, root, files, opened.values())
+    was_listed = current is None and files is None
     left = Leftovers()
-    if found is None:
-        those = [(one.root, one.files) for one in opened.values() if isinstance(one, Snapshot)]
-        found = current_files(table, root, files, left, known=those)
-    places = _places(root, name)
+    if current is None:
+        snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
+        are_known = partial(_are_known, snapshots, path) if snapshots else None
+        current = current_files(table, files, left, root=root, are_known=are_known)
+    roots = _roots(root, name)
     all_answers = {
-        folder: _ask(folder, one, expression, found, root) for folder, one in opened.items()
+        folder: _ask(folder, one, expression, current, root) for folder, one in opened.items()
     }
     answers = [
         answer
         for folder, answer in all_answers.items()
-        if answer.use.num_known or is_about(folder, opened[folder], places)
+        if answer.use.num_known or is_about(folder, opened[folder], roots)
     ]
     if not answers:
         raise _no_index(table, name, home)
     kept = np.logical_and.reduce([answer.might_match for answer in answers])
     known = np.logical_or.reduce([answer.is_known for answer in answers])
-    sizes = np.array([file.size for file in found], dtype=np.int64)
+    sizes = np.array([file.size for file in current], dtype=np.int64)
     report = LookupReport(
         predicate=to_text(expression),
         root=path,
-        paths=tuple(location(root, found[place]) for place in np.flatnonzero(kept)),
-        num_files=len(found),
+        paths=tuple(location(root, current[position]) for position in np.flatnonzero(kept)),
+        num_files=len(current),
         num_unknown=int(np.count_nonzero(kept & ~known)),
         num_bytes=int(sizes.sum()),
         kept_bytes=int(sizes[kept].sum()),
@@ -181,9 +178,9 @@ def look_up_in(  # noqa: PLR0913  as `look_up`
     _check_columns(
         expression,
         opened,
-        managed,
+        metadata,
         report,
-        partial(_files_to_ask, root, found, opened, all_answers),
+        partial(_files_to_ask, root, current, opened, all_answers),
     )
     return report
 
@@ -212,7 +209,7 @@ def _files_known_to(snapshot: Snapshot) -> tuple[list[str], list[str]]:
 def _check_columns(
     expression: Expression,
     opened: Mapping[str, Snapshot | Reason],
-    managed: ManagedTable | None,
+    metadata: MetadataTable | None,
     report: LookupReport,
     files_to_ask: Callable[[], tuple[list[str], list[str]]] | None = None,
 ) -> None:
@@ -221,7 +218,7 @@ def _check_columns(
     Args:
         expression: The predicate.
         opened: The indexes of the table.
-        managed: The table, if it is of Delta or Iceberg.
+        metadata: The table, if it is of Delta or Iceberg.
         report: What was found.
         files_to_ask: As `_files_to_ask`, of all files that were asked about; None: of those that
             the only index knows.
@@ -230,66 +227,104 @@ def _check_columns(
         ColumnNotFound: If a column is in no index and no file.
     """
     snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
-    known = [column.name for one in snapshots for column in one.entry.columns]
+    known = tuple(column.name for one in snapshots for column in one.entry.columns)
+    bindings = Bindings.of(expression)
     try:
-        check_names(expression, known)
+        bindings.check_columns((), [known])
     except ColumnNotFound:
-        if managed is not None:
-            check_names(expression, [*known, *managed.column_names()])
+        if metadata is not None:
+            bindings.check_columns((), [(*known, *metadata.table.column_names())])
             return
         if files_to_ask is None:
             (snapshot,) = snapshots
             files_to_ask = partial(_files_known_to, snapshot)
-        known += [name for one in snapshots for name in recorded_names(one.entry.options) or ()]
+        recorded = (recorded_names(one.entry.options) or () for one in snapshots)
+        known = (*known, *itertools.chain.from_iterable(recorded))
         (paths, unread), first = files_to_ask(), set(report.paths)
-        check_columns(expression, paths, sorted(unread, key=lambda one: one not in first), known)
+        unread = sorted(unread, key=lambda path: path not in first)
+        _check_in_files(bindings, paths, unread, known)
 
 
-def _managed(
-    path: str,
+def _check_in_files(
+    bindings: Bindings, paths: Sequence[str], unread: Sequence[str], known: tuple[str, ...]
+) -> None:
+    """Check that each column of a predicate is known, in some file, or in some path.
+
+    Nothing is concluded if any file cannot be read.
+
+    Args:
+        bindings: The columns of the predicate.
+        paths: The files of the table, absolute or URLs.
+        unread: The files among them whose columns are not known.
+        known: Dotted names of the columns of the other files, and of indexes.
+
+    Raises:
+        ColumnNotFound: If a column is in none of them.
+    """
+    start, num = 0, 1
+    with ThreadPoolExecutor(_THREADS) as pool:
+        while True:
+            try:
+                bindings.check_columns(paths, [known])
+            except ColumnNotFound:
+                if start >= len(unread):
+                    raise
+            else:
+                return
+            for schema in pool.map(_schema_of, unread[start : start + num]):
+                if schema is None:
+                    return
+                bindings.to(schema)
+            start, num = start + num, min(16 * num, _AT_ONCE)
+
+
+def _schema_of(path: str) -> Schema | None:
+    try:
+        with open_data_file(path) as source:
+            return read_footer(source, check_head=False).schema
+    except (BloomwriterError, OSError):
+        return None
+
+
+def _metadata_of(
+    table: TableRef,
     version: int | None,
     files: object,
     opened: Iterable[Snapshot | Reason],
-) -> ManagedTable | None:
+) -> MetadataTable | None:
     """Return the table at the state that is asked about, if metadata say which files it has.
 
     Raises:
         InvalidArgument: If a version is asked for of what is no Delta table, only a part of a
-            table is named, or an index's table lies elsewhere by now.
+            table is named, or an index's table lies elsewhere by now; if it is an Iceberg table,
+            which must be named.
     """
+    path = table.path
     if version is not None:
         if not is_delta(path):
             raise InvalidArgument("only a Delta table has versions", path=path)
         check_named(files)
         return delta_table(path, version)
     for one in opened:
-        if isinstance(one, Snapshot) and one.table_state is not None and is_in(path, one.root):
-            check_named(files)
-            return _at_end(path, one.root, one.table_state)
+        if isinstance(one, Reason) or one.table_state is None or not is_in(path, one.root):
+            continue
+        check_named(files)
+        state = one.table_state
+        if path != one.root:
+            known = one.root if isinstance(state, DeltaState) else state.name
+            raise InvalidArgument(
+                "this is a part of a table, whose metadata say which files it has",
+                path=path,
+                remedy=f'Name the table: "{known}".',
+            )
+        if why := table.why_unnamed(state):
+            raise InvalidArgument(f"the index says nothing here: {why}", path=path)
+        return delta_table(path, at_end=True)
     return None
 
 
-def _at_end(path: str, root: str, state: DeltaState | IcebergState) -> ManagedTable:
-    """Return the Delta table that an index was made of, at its last state.
-
-    Raises:
-        InvalidArgument: If only a part of it is named, or if it is an Iceberg table, which must be
-            named.
-    """
-    if path != root:
-        known = root if isinstance(state, DeltaState) else state.name
-        raise InvalidArgument(
-            "this is a part of a table, whose metadata say which files it has",
-            path=path,
-            remedy=f'Name the table: "{known}".',
-        )
-    if why := why_unnamed(path, state):
-        raise InvalidArgument(f"the index says nothing here: {why}", path=path)
-    return delta_table_at_end(path)
-
-
 def _if_about(
-    table: ManagedTable, opened: Snapshot | Reason, expression: Expression
+    table: MetadataTable, opened: Snapshot | Reason, expression: Expression
 ) -> Snapshot | Reason:
     """Return an index that means the columns of a table, or why it does not."""
     if isinstance(opened, Reason) or opened.table_state is None:
@@ -303,16 +338,21 @@ def _if_about(
     return Reason(code=Code.TABLE_FORMAT, text=text)
 
 
-def _is_part(managed: ManagedTable | None) -> bool:
-    """Return whether only some files of a table are asked about."""
-    return isinstance(managed, IcebergTableAt) and managed.planned is not None
-
-
-def _root_of(path: str, opened: Iterable[Snapshot | Reason]) -> str:
+def _root_of(table: TableRef, opened: Iterable[Snapshot | Reason]) -> str:
     """Return the root of a table; a store is not asked for the root of an index."""
-    if is_on_store(path) and any(isinstance(o, Snapshot) and o.root == path for o in opened):
-        return path
-    return table_root(path)
+    if table.is_on_store and any(
+        isinstance(one, Snapshot) and one.root == table.path for one in opened
+    ):
+        return table.path
+    return table.root
+
+
+def _are_known(
+    snapshots: Sequence[Snapshot], folder: str, files: Sequence[FileId]
+) -> Iterable[bool]:
+    """Say of each file in a folder whether an index knows it in this state, so as Parquet."""
+    found = [positions(relative_to(s.root, files, folder=folder), s.files) >= 0 for s in snapshots]
+    return map(any, zip(*found, strict=True))
 
 
 def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None) -> bool:
@@ -338,11 +378,11 @@ def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None
 
 
 def _by_slices(
-    table: StrPath,
+    table: TableRef,
     name: str | None,
     opened: Mapping[str, Snapshot | Reason],
     expression: Expression,
-    managed: ManagedTable | None,
+    metadata: MetadataTable | None,
 ) -> LookupReport | None:
     """Look files up in the slices of the table's only index, without a look at all its files.
 
@@ -354,20 +394,20 @@ def _by_slices(
     snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
     if len(snapshots) != 1:
         return None
-    (snapshot,), path = snapshots, absolute_path(table)
+    (snapshot,), path = snapshots, table.path
     entry = snapshot.entry
     if path != snapshot.root or entry.contract != "immutable" or not entry.num_files:
         return None
     state = snapshot.table_state
-    if managed is None or state is None:
-        if managed is not None or state is not None or not knows_all_files(entry.options):
+    if metadata is None or state is None:
+        if metadata is not None or state is not None or not knows_all_files(entry.options):
             return None
-    elif not state.is_of(managed) or not is_complete(entry.options):
+    elif not state.is_of(metadata) or not is_complete(entry.options):
         return None
     kept = snapshot.matching_files(expression)
     if kept is None:
         return None
-    kept.sort(key=_path_of)
+    kept.sort(key=attrgetter("path"))
     num_excluded = entry.num_files - len(kept)
     known, why = entry.num_files, None
     if not num_excluded:
@@ -376,7 +416,7 @@ def _by_slices(
     uses = [
         own if isinstance(one, Snapshot) else _silent(folder, one, 0).use
         for folder, one in opened.items()
-        if one is snapshot or is_about(folder, one, _places(path, name))
+        if one is snapshot or is_about(folder, one, _roots(path, name))
     ]
     return LookupReport(
         predicate=to_text(expression),
@@ -390,16 +430,7 @@ def _by_slices(
     )
 
 
-def _path_of(file: FileId) -> str:
-    return file.path
-
-
-def _with_files(folder: str, opened: Snapshot | Reason) -> Snapshot | Reason:
-    """Return an index whose files have been read, or why that cannot be done."""
-    return opened if isinstance(opened, Reason) else with_files(folder, opened)
-
-
-def _places(root: str, name: str | None) -> list[str] | None:
+def _roots(root: str, name: str | None) -> list[str] | None:
     """Return the folders that an index must be about, for `is_about`."""
     return [root] if name is None else None
 
@@ -413,12 +444,13 @@ class _Answer:
     might_match: NDArray[np.bool_]
 
 
-def _folders(table: StrPath, name: str | None, home: StrPath | None) -> list[str]:
-    path = absolute_path(table)
-    if is_on_store(path):
-        folders = _folders_on_store(path, None if home is None else absolute_path(home))
+def _folders(table: TableRef, name: str | None, home: StrPath | None) -> list[str]:
+    """Return the folders of the indexes of a table, or that of one name."""
+    given = None if home is None else absolute_path(home)
+    if table.is_on_store:
+        folders = _folders_on_store(table.path, given)
     else:
-        homes = find_homes(path) if home is None else [absolute_path(home)]
+        homes = find_homes(table.path) if given is None else [given]
         folders = [folder for one in homes for folder in index_folders(one)]
     if name is None:
         return folders
@@ -438,7 +470,7 @@ def _folders_on_store(path: str, home: str | None) -> list[str]:
 
 
 def _promised_files(
-    table: StrPath,
+    table: TableRef,
     root: str,
     files: StrPath | Sequence[StrPath] | None,
     opened: Iterable[Snapshot | Reason],
@@ -448,7 +480,7 @@ def _promised_files(
     It need not be listed if the contract of all indexes of the table is "immutable", they were made
     by the present rule of what counts, and they know some of the files that are asked about.
     """
-    path = absolute_path(table)
+    path = table.path
     about = [one for one in opened if isinstance(one, Snapshot) and is_in(path, one.root)]
     if not about or not all(knows_all_files(one.entry.options) for one in about):
         return None
@@ -465,10 +497,10 @@ def _promised_files(
     return sorted(promised.get(relative_path(root, one)) or file_id(root, one) for one in wanted)
 
 
-def _no_index(table: StrPath, name: str | None, home: StrPath | None) -> IndexNotFound:
+def _no_index(table: TableRef, name: str | None, home: StrPath | None) -> IndexNotFound:
     if name is not None:
-        return not_found(home_of(table, home), name)
-    path = table_root(table)
+        return not_found(table.home(home), name)
+    path = table.root
     create = Proposal(Way.CREATE_INDEX, "Create one")
     return IndexNotFound("there is no index of the table", path=path, remedy=(create, "."))
 

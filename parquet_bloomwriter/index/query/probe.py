@@ -9,13 +9,15 @@ Parts of older versions of this package have no checksums. The blocks of their f
 by a kernel, and the header of each filter is checked when the filter is first read, so that an
 answer never comes from bytes that are no filter.
 
-Parts are opened for each
-call and closed at its end: no more than `_MAX_OPEN` are open at once, and a part that is gone or
-was changed is noticed.
+Parts are opened for each call and closed at its end: no more than `_MAX_OPEN` are open at once, and
+a part that is gone or was changed is noticed.
 """
 
+# ruff: noqa: PTH118  paths are strings, as in the entries
 from __future__ import annotations
 
+import itertools
+import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -32,7 +34,10 @@ from parquet_bloomwriter.index.format.checked_bits import (
     whole_filters,
 )
 from parquet_bloomwriter.index.format.filter_file import might_hold
-from parquet_bloomwriter.index.storage.base import is_on_store, open_file, prefetch, state_of
+from parquet_bloomwriter.index.format.part_reader import read_part
+from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.query.column_filters import gather_filters
+from parquet_bloomwriter.index.storage.base import open_file, prefetch, state_of
 from parquet_bloomwriter.kernels.layout import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.probing.batch_reader import BatchReader
@@ -40,14 +45,23 @@ from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, mask
 from parquet_bloomwriter.sbbf.header import usual_header_at, usual_header_length
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.entry import IndexFile
-    from parquet_bloomwriter.index.format.block_checks import CheckedGroups
+    from parquet_bloomwriter.index.entry import IndexedColumn, IndexFile
+    from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.index.storage.base import IndexSource
+
+    _LookUp: TypeAlias = Callable[
+        [ColumnFilters, NDArray[np.int64], NDArray[np.uint64], dict[int, IndexSource]],
+        NDArray[np.bool_],
+    ]
+
+_FEW_FILES = 1000
+"""Files of a table up to which parts on a disk are read in the time that threads take to start."""
 
 _FEW_FILTERS = 16
 """Up to so many filters it costs no more to look in them than in the global filter first."""
@@ -65,9 +79,6 @@ _WORTH_BYTES = 4096
 
 _CHUNK_GROUPS = 1 << 9
 """Groups of filters that a thread looks up at once, of 16 filters each."""
-
-_CHUNK = 1 << 13
-"""Filters that a thread looks up at once: what is noted of them stays in the processor's cache."""
 
 _SLAB_BYTES = 4 << 20
 """Read at once, about."""
@@ -178,126 +189,122 @@ class ColumnProbe:
         found = np.zeros(len(rows), np.bool_)
         places = np.flatnonzero(filters.has_values[rows]) if len(hashes) else rows[:0]
         is_checked = filters.member_of[rows[places]] >= 0
+        ways: list[tuple[_LookUp, _LookUp, NDArray[np.int64]]]
         if is_checked.all():
-            found[places] = self._with_checks(rows[places], hashes)
-            return found
-        checked, places = places[is_checked], places[~is_checked]
-        found[checked] = self._with_checks(rows[checked], hashes)
-        whole = np.zeros(len(places), np.bool_)
-        if len(hashes) >= _MANY:
-            whole = filters.num_bytes[rows[places]] <= len(hashes) * _WORTH_BYTES
-        for few in _waves(filters, rows, places[~whole]):
-            found[few] = self._read_blocks(rows[few], hashes)
-        for many in _waves(filters, rows, places[whole]):
-            found[many] = self._read_whole(rows[many], hashes)
-        return found
-
-    def _with_checks(
-        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
-    ) -> NDArray[np.bool_]:
-        """Look hashes up in filters that have checksums, and values."""
-        filters = self.filters
-        found = np.zeros(len(rows), np.bool_)
-        ways = [(_checked_blocks, np.arange(len(rows)))]
-        if len(hashes) >= _MANY:
-            whole = filters.num_bytes[rows] <= len(hashes) * _WORTH_BYTES
+            ways = [(_checked_blocks, _checked_whole, places)]
+        else:
             ways = [
-                (_checked_blocks, np.flatnonzero(~whole)),
-                (_checked_whole, np.flatnonzero(whole)),
+                (_checked_blocks, _checked_whole, places[is_checked]),
+                (self._blocks, self._whole, places[~is_checked]),
             ]
-        for ask, places in ways:
-            for wave in _waves(filters, rows, places):
-                with ExitStack() as stack:
-                    sources = _open_parts(stack, filters, rows[wave])
-                    found[wave] = ask(filters, rows[wave], hashes, sources)
+        for by_blocks, as_a_whole, some in ways:
+            parted = [(by_blocks, some)]
+            if len(hashes) >= _MANY:
+                is_small = filters.num_bytes[rows[some]] <= len(hashes) * _WORTH_BYTES
+                parted = [(by_blocks, some[~is_small]), (as_a_whole, some[is_small])]
+            for look_up_in, part in parted:
+                for wave in _waves(filters, rows, part):
+                    with ExitStack() as stack:
+                        sources = _open_parts(stack, filters, rows[wave])
+                        found[wave] = look_up_in(filters, rows[wave], hashes, sources)
         return found
 
-    def _read_blocks(
-        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
-    ) -> NDArray[np.bool_]:
-        """Look hashes up by reading one block of each filter for each hash.
+    # Filters without checksums, of older versions of this package.
 
-        Every filter has values, and the parts are at most `_MAX_OPEN`.
-        """
-        filters = self.filters
-        with ExitStack() as stack:
-            sources = _open_parts(stack, filters, rows)
-            is_remote = any(source.fd < 0 for source in sources.values())
-            if is_remote:
-                _prefetch(filters, rows, hashes, sources)
-            if is_remote or not kernels.HAS_PREAD:
-                return _look_up_without_kernel(filters, rows, hashes, sources)
-            descriptors = np.full(len(filters.paths), -1, np.int64)
-            descriptors[list(sources)] = [source.fd for source in sources.values()]
-
-            def look_up(chunk: NDArray[np.int64]) -> NDArray[np.bool_]:
-                return self._look_up(chunk, hashes, descriptors, sources)
-
-            if len(rows) <= _CHUNK:
-                return look_up(rows)
-            chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
-            with ThreadPoolExecutor(default_jobs()) as pool:
-                return np.concatenate(list(pool.map(look_up, chunks)))
-
-    def _look_up(
+    def _blocks(
         self,
+        filters: ColumnFilters,
         rows: NDArray[np.int64],
         hashes: NDArray[np.uint64],
-        descriptors: NDArray[np.int64],
         sources: dict[int, IndexSource],
     ) -> NDArray[np.bool_]:
-        """Look all hashes up in some filters; `descriptors` has one for each part, -1 for none."""
-        found = self._look_up_one(rows, hashes[0], descriptors, sources)
-        for h in hashes[1:]:
+        """Look hashes up by reading one block of each filter for each hash."""
+        reader = _reader_of(filters, sources)
+        if not reader.are_local:
+            starts, blocks = filters.starts[rows], [_blocks_of(filters, rows, h) for h in hashes]
+            begins = np.concatenate([starts, *blocks])
+            parts = np.tile(filters.part_of[rows].astype(np.int64), 1 + len(hashes))
+            ends = np.minimum(begins + PIECE_BYTES, filters.sizes[parts])
+            ranges = np.unique(np.stack([parts, begins, ends], axis=1), axis=0)
+            _prefetch(sources, ranges[:, 0], ranges[:, 1:])
+        found = np.zeros(len(rows), np.bool_)
+        for h in hashes:
             pending = np.flatnonzero(~found)
-            found[pending] = self._look_up_one(rows[pending], h, descriptors, sources)
+            found[pending] = self._look_up(rows[pending], h, reader)
         return found
 
-    def _look_up_one(
-        self,
-        rows: NDArray[np.int64],
-        h: np.uint64,
-        descriptors: NDArray[np.int64],
-        sources: dict[int, IndexSource],
+    def _look_up(
+        self, rows: NDArray[np.int64], h: np.uint64, reader: BatchReader
     ) -> NDArray[np.bool_]:
+        """Look a hash up by the kernel, and where that cannot read, without it."""
         filters = self.filters
-        starts, lengths, parts = (
-            filters.starts[rows],
-            filters.num_bytes[rows],
-            filters.part_of[rows],
-        )
+        starts, lengths = filters.starts[rows], filters.num_bytes[rows]
+        parts = filters.part_of[rows].astype(np.int64)
         headers = usual_header_length(lengths)
         tasks = np.empty((len(rows), TASK_WORDS), np.int64)
-        tasks[:, 0], tasks[:, 1], tasks[:, 2] = descriptors[parts], starts, lengths
-        tasks[:, 3] = filters.sizes[parts]
+        tasks[:, 1], tasks[:, 2], tasks[:, 3] = starts, lengths, filters.sizes[parts]
         tasks[:, 4] = h.view(np.int64)
         tasks[:, 5] = starts + headers
         tasks[:, 6] = (lengths - headers) * self._is_checked[rows]  # 0: read the header first
-        num_odd = kernels.probe_usual(tasks)
-        might: NDArray[np.bool_] = tasks[:, 7] & 3 == MIGHT_BE_IN
-        if num_odd:
+        if not reader.probe(parts, tasks):
+            return _without_kernel(filters, rows, h, reader)
+        might: NDArray[np.bool_] = tasks[:, 7] & ODD == MIGHT_BE_IN
+        odd = tasks[:, 7] & ODD == ODD
+        if odd.any():
             # A read of a file's own source is completed if it was interrupted, or says what failed.
-            odd = tasks[:, 7] & 3 == ODD
-            might[odd] = _look_up_without_kernel(filters, rows[odd], np.array([h]), sources)
+            might[odd] = _without_kernel(filters, rows[odd], h, reader)
         self._is_checked[rows] = True
         return might
 
-    def _read_whole(self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Look hashes up by reading filters whole, neighbours together.
+    @staticmethod
+    def _whole(
+        filters: ColumnFilters,
+        rows: NDArray[np.int64],
+        hashes: NDArray[np.uint64],
+        sources: dict[int, IndexSource],
+    ) -> NDArray[np.bool_]:
+        """Look hashes up by reading filters whole, neighbours together."""
 
-        Every filter has values, and the parts are at most `_MAX_OPEN`.
-        """
-        filters = self.filters
-        with ExitStack() as stack:
-            sources = _open_parts(stack, filters, rows)
+        def look_up_in(slab: NDArray[np.int64]) -> list[bool]:
+            bits = _bits_of_slab(filters, slab, sources[int(filters.part_of[slab[0]])])
+            return [kernels.check(one, hashes, None) > 0 for one in bits]
 
-            def look_up(slab: NDArray[np.int64]) -> list[bool]:
-                return _look_up_slab(filters, slab, hashes, sources[int(filters.part_of[slab[0]])])
+        with ThreadPoolExecutor(jobs_in(filters.paths[0])) as pool:
+            found = pool.map(look_up_in, _slabs(filters, rows))
+            return np.array(list(itertools.chain.from_iterable(found)), np.bool_)
 
-            with ThreadPoolExecutor(jobs_in(filters.paths[0])) as pool:
-                found = [one for slab in pool.map(look_up, _slabs(filters, rows)) for one in slab]
-        self._is_checked[rows] = True
-        return np.array(found, np.bool_)
+
+def open_probe(
+    folder: str,
+    column: IndexedColumn,
+    parts: Sequence[IndexFile],
+    files: FileTable,
+    *,
+    few: int | None = None,
+) -> ColumnProbe:
+    """Read what parts of a column say of their filters, and return what looks hashes up in these.
+
+    Args:
+        folder: Of the index, absolute.
+        column: The column.
+        parts: Parts of the column.
+        files: Whose filters are looked at.
+        few: As for `ColumnProbe`.
+
+    Raises:
+        BloomwriterError, OSError: If a part cannot be read.
+    """
+    paths = [os.path.join(folder, part.path) for part in parts]
+    if not is_on_store(folder) and len(files.ids) <= _FEW_FILES:
+        read = list(map(read_part, paths, parts))
+    else:
+        with ThreadPoolExecutor(jobs_in(folder)) as pool:
+            read = list(pool.map(read_part, paths, parts))
+    filters, whole, covering = gather_filters(read, files), column.global_filter, None
+    if whole is not None:
+        is_covered = files.ids[filters.owners] < whole.stop
+        covering = Covering(folder=folder, file=whole.file, is_covered=is_covered)
+    return ColumnProbe(filters, covering, few=few)
 
 
 def read_filters(
@@ -319,13 +326,10 @@ def read_filters(
                 for member, one in zip(found.tolist(), bits, strict=True):
                     if member in row_of:
                         yield row_of[member], one.view("<u4").reshape(-1, 8)
-            for row in rows[wave][members < 0].tolist():
-                start, length = int(filters.starts[row]), int(filters.num_bytes[row])
-                data = sources[int(filters.part_of[row])].read_at(start, start + length)
-                header = usual_header_at(data, 0, length)
-                if not header:
-                    raise _malformed(filters, row)
-                yield row, np.frombuffer(data, "<u4", offset=header).reshape(-1, 8)
+            for some in _slabs(filters, rows[wave][members < 0]):
+                bits_of = _bits_of_slab(filters, some, sources[int(filters.part_of[some[0]])])
+                for row, one_bits in zip(some.tolist(), bits_of, strict=True):
+                    yield row, np.frombuffer(one_bits, "<u4").reshape(-1, 8)
 
 
 def _checked_blocks(
@@ -337,10 +341,11 @@ def _checked_blocks(
     """Look hashes up by reading one block of each filter for each hash."""
     groups, members = filters.groups, filters.member_of[rows]
     which = groups.holding(members)
-    unused = next(iter(sources.values()))
-    reader = BatchReader([sources.get(part, unused) for part in range(len(filters.paths))])
-    if any(source.fd < 0 for source in sources.values()):
-        _prefetch_checked(groups, which, hashes, sources)
+    reader = _reader_of(filters, sources)
+    if not reader.are_local:
+        found_ranges = [ranges_of(groups, which, hashes[i : i + 1]) for i in range(len(hashes))]
+        parts, ranges = map(np.concatenate, zip(*found_ranges, strict=True))
+        _prefetch(sources, parts, ranges)
     found, might = np.zeros(len(rows), np.bool_), np.empty(len(groups.starts), np.bool_)
 
     def look_up_in(some: NDArray[np.int64]) -> None:
@@ -361,26 +366,6 @@ def _checked_blocks(
                 list(pool.map(look_up_in, (which[one : one + _CHUNK_GROUPS] for one in chunks)))
         found[pending] = might[members[pending]]
     return found
-
-
-def _prefetch_checked(
-    groups: CheckedGroups,
-    which: NDArray[np.int64],
-    hashes: NDArray[np.uint64],
-    sources: dict[int, IndexSource],
-) -> None:
-    """Fetch the blocks of all hashes and their checksums from a store, at the same time."""
-    found = [ranges_of(groups, which, hashes[i : i + 1]) for i in range(len(hashes))]
-    parts = np.concatenate([one for one, _ in found])
-    ranges = np.concatenate([one for _, one in found])
-
-    def fetch(part: int) -> None:
-        if sources[part].fd < 0:
-            prefetch(sources[part], map(tuple, ranges[parts == part].tolist()))
-
-    with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
-        for _ in pool.map(fetch, sources):
-            pass
 
 
 def _checked_whole(
@@ -438,31 +423,26 @@ def _open_parts(
     return sources
 
 
-def _prefetch(
-    filters: ColumnFilters,
-    rows: NDArray[np.int64],
-    hashes: NDArray[np.uint64],
-    sources: dict[int, IndexSource],
-) -> None:
-    """Fetch the header of each filter and the blocks of all hashes from a store, at the same time.
+def _reader_of(filters: ColumnFilters, sources: dict[int, IndexSource]) -> BatchReader:
+    """Return a reader of the parts that are open, by their ordinals."""
+    unused = next(iter(sources.values()))
+    return BatchReader([sources.get(part, unused) for part in range(len(filters.paths))])
 
-    Filters have the usual header, or else the lookup fails.
+
+def _prefetch(
+    sources: dict[int, IndexSource], parts: NDArray[np.int64], ranges: NDArray[np.int64]
+) -> None:
+    """Fetch ranges from a store, at the same time.
+
+    Args:
+        sources: The parts, by their ordinals.
+        parts: Ordinal of the part of each range, shape (n,).
+        ranges: Positions in the parts [start, stop), shape (n, 2).
     """
-    starts, lengths = filters.starts[rows], filters.num_bytes[rows]
-    headers = usual_header_length(lengths)
-    num_blocks = ((lengths - headers) // BYTES_PER_BLOCK).astype(np.uint64)
-    places = [starts]
-    for h in hashes:
-        block = ((h >> np.uint64(32)) * num_blocks) >> np.uint64(32)
-        places.append(starts + headers + BYTES_PER_BLOCK * block.astype(np.int64))
-    parts = filters.part_of[rows]
 
     def fetch(part: int) -> None:
-        source, mine = sources[part], parts == part
-        if source.fd < 0:
-            begins = np.unique(np.concatenate([one[mine] for one in places])).tolist()
-            ends = (min(one + PIECE_BYTES, source.size) for one in begins)
-            prefetch(source, zip(begins, ends, strict=True))
+        if sources[part].fd < 0:
+            prefetch(sources[part], map(tuple, ranges[parts == part].tolist()))
 
     with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
         for _ in pool.map(fetch, sources):
@@ -483,32 +463,31 @@ def _malformed(filters: ColumnFilters, row: int) -> IndexProblem:
     )
 
 
-def _look_up_without_kernel(
-    filters: ColumnFilters,
-    rows: NDArray[np.int64],
-    hashes: NDArray[np.uint64],
-    sources: dict[int, IndexSource],
-) -> NDArray[np.bool_]:
-    """Look hashes up in filters, on systems without `pread`, or where the kernel could not."""
-    ordinals = np.zeros(len(filters.paths), np.int64)
-    ordinals[list(sources)] = np.arange(len(sources))
-    reader, part_of = BatchReader(list(sources.values())), ordinals[filters.part_of[rows]]
+def _blocks_of(filters: ColumnFilters, rows: NDArray[np.int64], h: np.uint64) -> NDArray[np.int64]:
+    """Return where the block of a hash is in each filter, if that has the usual header."""
     starts, lengths = filters.starts[rows], filters.num_bytes[rows]
-    heads = reader.read(part_of, starts, PIECE_BYTES)
-    _raise_first(reader)
-    for place, head in enumerate(heads):
-        if not usual_header_at(head.tobytes(), 0, int(lengths[place])):
-            raise _malformed(filters, int(rows[place]))
     headers = usual_header_length(lengths)
     num_blocks = ((lengths - headers) // BYTES_PER_BLOCK).astype(np.uint64)
-    found = np.zeros(len(rows), np.bool_)
-    for h in hashes:
-        block = ((h >> np.uint64(32)) * num_blocks) >> np.uint64(32)
-        places = starts + headers + BYTES_PER_BLOCK * block.astype(np.int64)
-        words = reader.read(part_of, places, BYTES_PER_BLOCK).view("<u4")
-        _raise_first(reader)
-        bits = np.array(mask(int(h)), np.uint32)
-        found |= ((words & bits) == bits).all(axis=1)
+    block = ((h >> np.uint64(32)) * num_blocks) >> np.uint64(32)
+    found: NDArray[np.int64] = starts + headers + BYTES_PER_BLOCK * block.astype(np.int64)
+    return found
+
+
+def _without_kernel(
+    filters: ColumnFilters, rows: NDArray[np.int64], h: np.uint64, reader: BatchReader
+) -> NDArray[np.bool_]:
+    """Look a hash up in filters on stores, on systems without `pread`, or again."""
+    parts = filters.part_of[rows].astype(np.int64)
+    lengths = filters.num_bytes[rows].tolist()
+    heads = reader.read(parts, filters.starts[rows], PIECE_BYTES)
+    _raise_first(reader)
+    for row, head, length in zip(rows.tolist(), heads, lengths, strict=True):
+        if not usual_header_at(head.tobytes(), 0, length):
+            raise _malformed(filters, row)
+    words = reader.read(parts, _blocks_of(filters, rows, h), BYTES_PER_BLOCK).view("<u4")
+    _raise_first(reader)
+    bits = np.array(mask(int(h)), np.uint32)
+    found: NDArray[np.bool_] = ((words & bits) == bits).all(axis=1)
     return found
 
 
@@ -517,20 +496,20 @@ def _raise_first(reader: BatchReader) -> None:
         raise error
 
 
-def _look_up_slab(
-    filters: ColumnFilters, slab: NDArray[np.int64], hashes: NDArray[np.uint64], source: IndexSource
-) -> list[bool]:
-    """Look hashes up in neighbouring filters of one part, read together."""
+def _bits_of_slab(
+    filters: ColumnFilters, slab: NDArray[np.int64], source: IndexSource
+) -> list[memoryview]:
+    """Read neighbouring filters of one part together, and return the bitset of each."""
     lengths = filters.num_bytes[slab].tolist()
     begin = int(filters.starts[slab[0]])
     offsets = (filters.starts[slab] - begin).tolist()
     data = source.read_at(begin, begin + offsets[-1] + lengths[-1])
     view, found = memoryview(data), []
-    for place, (offset, length) in enumerate(zip(offsets, lengths, strict=True)):
+    for row, offset, length in zip(slab.tolist(), offsets, lengths, strict=True):
         header = usual_header_at(data, offset, length)
         if not header:
-            raise _malformed(filters, int(slab[place]))
-        found.append(kernels.check(view[offset + header : offset + length], hashes, None) > 0)
+            raise _malformed(filters, row)
+        found.append(view[offset + header : offset + length])
     return found
 
 
@@ -541,4 +520,4 @@ def _slabs(filters: ColumnFilters, rows: NDArray[np.int64]) -> list[NDArray[np.i
     is_first = np.diff(parts, prepend=-1) != 0
     is_first[1:] |= (starts[1:] < stops[:-1]) | (starts[1:] - stops[:-1] > _GAP_BYTES)
     is_first |= np.diff(starts // _SLAB_BYTES, prepend=-1) != 0
-    return np.split(rows, np.flatnonzero(is_first)[1:])
+    return np.split(rows, np.flatnonzero(is_first)[1:]) if len(rows) else []

@@ -18,10 +18,8 @@ read from the slices, and only of the files that might match. Where a manifest i
 the files of the slices under the same ids, as with parts.
 """
 
-# ruff: noqa: PTH118  paths are strings, as in the entries
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import RLock
@@ -34,14 +32,13 @@ from parquet_bloomwriter.index.format.bit_matrix import and_rows
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.filter_file import might_hold
 from parquet_bloomwriter.index.format.manifest import FileTable
-from parquet_bloomwriter.index.format.part_reader import read_part
 from parquet_bloomwriter.index.format.slice_file import (
     ROWS_PER_BLOCK,
     SliceReader,
     owner_of,
     unit_keys,
 )
-from parquet_bloomwriter.index.query.column_filters import gather_filters
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.query.conditions import (
     AnyOf,
     Contains,
@@ -49,8 +46,7 @@ from parquet_bloomwriter.index.query.conditions import (
     condition_of,
     scope_of,
 )
-from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering, jobs_in
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.query.probe import ColumnProbe, open_probe
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.sbbf.block import BITS_PER_WORD, WORDS_PER_BLOCK, block_index, mask
 
@@ -355,15 +351,7 @@ class SlicedColumn:
         """
         done = {part.path for part in self.reader.directory.parts if not part.has_others}
         parts = [part for part in self.column.parts if part.path not in done]
-        paths = [os.path.join(self._folder, part.path) for part in parts]
-        with ThreadPoolExecutor(jobs_in(self._folder)) as pool:
-            found = list(pool.map(read_part, paths, parts))
-        filters = gather_filters(found, files)
-        whole, covering = self.column.global_filter, None
-        if whole is not None:
-            is_covered = files.ids[filters.owners] < whole.stop
-            covering = Covering(folder=self._folder, file=whole.file, is_covered=is_covered)
-        return ColumnProbe(filters, covering, few=0)
+        return open_probe(self._folder, self.column, parts, files, few=0)
 
     def ordinals(self, expression: Expression) -> NDArray[np.int64]:
         """Return the ordinals of the files that might match a predicate on this column alone.

@@ -24,20 +24,19 @@ import numpy as np
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem, raise_if_final
+from parquet_bloomwriter.index.changes import are_unchanged
 from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
-from parquet_bloomwriter.index.format.part_reader import read_part
 from parquet_bloomwriter.index.homes import warn_of_home
-from parquet_bloomwriter.index.layout import LOG, is_among, root_of
+from parquet_bloomwriter.index.layout import LOG, is_among, is_on_store
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.query.conditions import about_columns, columns_in, scope_of
 from parquet_bloomwriter.index.query.join_filter import JoinFilters
-from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering, jobs_in
+from parquet_bloomwriter.index.query.probe import ColumnProbe, open_probe
 from parquet_bloomwriter.index.query.sliced import SlicedIndex
 from parquet_bloomwriter.index.report import Code, Reason
-from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.index.table.metadata import state_of
 from parquet_bloomwriter.index.table.records import why_not_plain
 from parquet_bloomwriter.predicate.expression import Constant
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.entry import Entry, IndexedColumn
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.format.manifest import FileTable
-    from parquet_bloomwriter.index.format.part_reader import Part
     from parquet_bloomwriter.index.query.conditions import Scope
     from parquet_bloomwriter.index.query.join_filter import JoinFilter
     from parquet_bloomwriter.index.table.metadata import TableState
@@ -67,9 +65,6 @@ _MAX_BYTES = 512 * 1024 * 1024
 
 _REMOTE_THREADS = 16
 """Requests at the same time."""
-
-_FEW_FILES = 1000
-"""Files of a table up to which parts on a disk are read in the time that threads take to start."""
 
 _MAX_SCOPES = 8
 """Combinations of columns whose scope is kept."""
@@ -140,7 +135,7 @@ def open_snapshot(folder: str, *, with_files: bool = True) -> Snapshot | Reason:
     return snapshot
 
 
-def with_files(folder: str, opened: Snapshot) -> Snapshot | Reason:
+def with_files(folder: str, opened: Snapshot | Reason) -> Snapshot | Reason:
     """Return an index whose files have been read, or why that cannot be done.
 
     Args:
@@ -148,6 +143,8 @@ def with_files(folder: str, opened: Snapshot) -> Snapshot | Reason:
         opened: What `open_snapshot` returned. If its files cannot be read, there may be a newer
             version by now.
     """
+    if isinstance(opened, Reason):
+        return opened
     if opened.problem is None:
         try:
             _ = opened.files
@@ -171,7 +168,7 @@ class Snapshot:
     def __init__(self, entry: Entry, folder: str) -> None:
         self.entry = entry
         self.folder = folder
-        self.root = root_of(folder, entry)
+        self.root = entry.root_in(folder)
         self.problem: Reason | None = None
         self._lock = RLock()
         self._files: FileTable | None = None
@@ -307,6 +304,17 @@ class Snapshot:
             reason = self.problem = _reason_of(error, self.folder)
             return reason
 
+    def are_unchanged(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Look at files, and say of each whether it is as the version knows it.
+
+        Args:
+            places: 0-based positions in `files`, shape (n,).
+
+        Returns:
+            Shape (n,).
+        """
+        return are_unchanged(self.files, self.root, places)
+
     def _by_slices(self, ask: Callable[[Expression], T | None], expression: Expression) -> T | None:
         """Ask slices; None if they do not tell, or are not as they were written."""
         if self.problem is not None:
@@ -351,23 +359,9 @@ class Snapshot:
         """Return the filters of a column; the first time, read where they are."""
         with self._lock:
             if column.name not in self._probes:
-                filters, covering = gather_filters(self._parts(column), self.files), None
-                if column.global_filter is not None:
-                    covering = Covering(
-                        folder=self.folder,
-                        file=column.global_filter.file,
-                        is_covered=self.files.ids[filters.owners] < column.global_filter.stop,
-                    )
-                self._probes[column.name] = ColumnProbe(filters, covering)
+                probe = open_probe(self.folder, column, column.parts, self.files)
+                self._probes[column.name] = probe
             return self._probes[column.name]
-
-    def _parts(self, column: IndexedColumn) -> list[Part]:
-        """Read the parts of a column."""
-        paths = [os.path.join(self.folder, part.path) for part in column.parts]
-        if not is_on_store(self.folder) and len(self.files.ids) <= _FEW_FILES:
-            return list(map(read_part, paths, column.parts))
-        with ThreadPoolExecutor(jobs_in(self.folder)) as pool:
-            return list(pool.map(read_part, paths, column.parts))
 
 
 class SnapshotCache:

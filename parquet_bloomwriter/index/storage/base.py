@@ -16,6 +16,7 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
+from parquet_bloomwriter.index.layout import SCHEMES, is_on_store
 from parquet_bloomwriter.index.storage.local import LocalStorage
 from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.local import open_local
@@ -35,15 +36,7 @@ if TYPE_CHECKING:
     NewFile: TypeAlias = LocalNewFile | ObjectNewFile
     Storage: TypeAlias = LocalStorage | ObjectStorage
 
-SCHEMES = ("s3://", "gs://", "abfss://", "hdfs://")
-"""What the absolute path of an object or prefix begins with; see `stores.open`."""
-
 _local = LocalStorage()
-
-
-def is_on_store(path: str) -> bool:
-    """Return whether an absolute path is the URL of an object or a prefix."""
-    return path.startswith(SCHEMES)
 
 
 def storage_of(path: str) -> Storage:

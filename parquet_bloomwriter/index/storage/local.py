@@ -24,6 +24,7 @@ from parquet_bloomwriter.durable import (
     sync_folder,
 )
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.layout import LOG
 from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.local import open_local
 
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.entry import IndexFile
     from parquet_bloomwriter.source.local import FileSource
-
-LOG = "_log"
-"""Folder of the log, in the index's."""
 
 _VERSION = re.compile(r"v__=(0|[1-9][0-9]*)")
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)

@@ -19,24 +19,21 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.iceberg.names import is_iceberg
-from parquet_bloomwriter.index.files import FileId, relative_path
-from parquet_bloomwriter.index.layout import known_spelling
+from parquet_bloomwriter.index.contract import COMPLETE
+from parquet_bloomwriter.index.files import LoggedFile, relative_path
+from parquet_bloomwriter.index.layout import absolute_path, known_spelling
 from parquet_bloomwriter.replace.external_references import ReferenceKind
+from parquet_bloomwriter.table_files.files import DELTA
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
-    from pyiceberg.manifest import DataFile
-
-    from parquet_bloomwriter.delta.snapshot import Snapshot
-    from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.table_files.files import StoredFile, Table
     from parquet_bloomwriter.table_files.iceberg import IcebergTable
 
     TableState: TypeAlias = "DeltaState | IcebergState"
@@ -50,17 +47,8 @@ _TABLE, _UUID, _SNAPSHOT, _FIELDS = (
 )
 """Options of an entry."""
 
-_COMPLETE, _YES = "has_all_files", "yes"
-"""The option of an entry whose version knows all files of the state that it was made of."""
-
-_NAME_NO_FILES = "Name no files."
 _BOOLEAN = "boolean"
 """The type that no filter is built for, as both formats spell it."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class LoggedFile(FileId):
-    """A file as metadata have it: its time there need not be that of the file system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +62,16 @@ class DeltaState:
         """Return what an entry keeps."""
         return {_DELTA_VERSION: str(self.version)}
 
-    def is_of(self, table: ManagedTable) -> bool:
+    def is_of(self, table: MetadataTable) -> bool:
         """Return whether a table at some version is in this state."""
-        return isinstance(table, DeltaTable) and table.version == self.version
+        return table.table.kind == DELTA and table.table.version == self.version
 
     def field_id(self, name: str) -> None:
         """Return None: columns have their names in files, too."""
 
-    def why_silent(self, table: ManagedTable, columns: Iterable[str]) -> str | None:  # noqa: ARG002  as below
+    def why_silent(self, table: MetadataTable, columns: Iterable[str]) -> str | None:  # noqa: ARG002  as below
         """Return why the index says nothing about a table, a clause; None if it does."""
-        return None if isinstance(table, DeltaTable) else "it is of a Delta table"
+        return None if table.table.kind == DELTA else "it is of a Delta table"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,31 +99,32 @@ class IcebergState:
             _FIELDS: json.dumps(dict(self.fields), sort_keys=True),
         }
 
-    def is_of(self, table: ManagedTable) -> bool:
+    def is_of(self, table: MetadataTable) -> bool:
         """Return whether a table at some snapshot is in this state."""
-        if not isinstance(table, IcebergTableAt):
+        found = table.table
+        if found.kind == DELTA:
             return False
-        return (table.uuid, table.snapshot_id) == (self.uuid, self.snapshot_id)
+        return (found.uuid, found.version) == (self.uuid, self.snapshot_id)
 
     def field_id(self, name: str) -> int | None:
         """Return the id of an indexed column, by which it is found in files."""
         field_id = self.fields.get(name, "").partition(" ")[0]
         return int(field_id) if field_id.isdecimal() else None
 
-    def why_silent(self, table: ManagedTable, columns: Iterable[str]) -> str | None:
+    def why_silent(self, table: MetadataTable, columns: Iterable[str]) -> str | None:
         """Return why the index says nothing about a table, a clause; None if it does.
 
         Args:
             table: At the snapshot that is asked about.
             columns: Those of the index that are asked for.
         """
-        if not isinstance(table, IcebergTableAt):
+        if table.table.kind == DELTA:
             return "it is of an Iceberg table"
-        if table.uuid != self.uuid:
+        if table.table.uuid != self.uuid:
             return "it is of another table that had this name; delete it, and create it anew"
         for name in columns:
             known = self.fields.get(name)
-            if known is None or table.field_of(name) != known:
+            if known is None or _field_of(table.table, name) != known:
                 return (
                     f'the column "{name}" was dropped, renamed or changed since the index was '
                     "made, or is not in this snapshot; refresh it in full"
@@ -143,22 +132,32 @@ class IcebergState:
         return None
 
 
-class ManagedTable(Protocol):
-    """A table at one of its states."""
+@dataclass(frozen=True, kw_only=True)
+class MetadataTable:
+    """A Delta or Iceberg table at one of its states, as an index sees it."""
 
-    @property
-    def root(self) -> str:
-        """The table's folder or prefix, absolute."""
-        ...
+    table: Table
+    root: str
+    """The table's folder or prefix, absolute."""
+
+    planned: Sequence[StoredFile] | None = field(default=None, repr=False)
+    """The files that are asked about, if not all of the table."""
 
     def files(self) -> list[FileId]:
-        """Return its files, ordered by path.
+        """Return the table's files, ordered by path.
 
         Raises:
             InvalidArgument: If an index cannot know the table's columns.
             TableProblem: If the metadata cannot be read.
         """
-        ...
+        self.table.check_names_in_files()
+        planned = self.table.stored_files() if self.planned is None else self.planned
+        return sorted(map(self.identity, planned))
+
+    def identity(self, file: StoredFile) -> FileId:
+        """Return the identity of a file; no path is ever used again."""
+        path = relative_path(self.root, known_spelling(file.path))
+        return LoggedFile(path, file.size, file.modified_ms)
 
     def select(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the dotted names of leaf columns, as `select_columns` finds them.
@@ -166,15 +165,11 @@ class ManagedTable(Protocol):
         Raises:
             ColumnNotFound: If a name matches nothing.
         """
-        ...
-
-    def column_names(self) -> tuple[str, ...]:
-        """Return the dotted names that a predicate can use, those of partitions included."""
-        ...
+        return self.table.columns.select(names)
 
     def can_index(self, name: str) -> bool:
         """Return whether a column of this dotted name can be indexed as far as its type goes."""
-        ...
+        return any(one.type != _BOOLEAN for one in self.table.fields_of(name))
 
     def state(self, columns: Sequence[str]) -> TableState:
         """Return what an index of these columns records.
@@ -182,162 +177,27 @@ class ManagedTable(Protocol):
         Raises:
             InvalidArgument: If the table has no such column.
         """
-        ...
-
-    def why_unlike(self, footer: Footer, name: str, leaf: Leaf) -> str | None:
-        """Return why lookups could take stored values of a column for others, a clause."""
-        ...
-
-
-@dataclass(frozen=True)
-class DeltaTable:
-    """A Delta table at one version."""
-
-    root: str
-    version: int
-    _snapshot: Snapshot | None = None
-
-    def files(self) -> list[FileId]:
-        """See `ManagedTable`."""
-        snapshot = self._read()
-        _check_columns(snapshot)
-        place = snapshot.place
-        files: list[FileId] = [
-            LoggedFile(
-                relative_path(self.root, known_spelling(place.locate(file.path))),
-                file.size,
-                file.modified_ms,
-            )
-            for file in snapshot.files.values()
-        ]
-        return sorted(files)
-
-    def select(self, names: Sequence[str]) -> tuple[str, ...]:
-        """See `ManagedTable`."""
-        from parquet_bloomwriter.delta.schema import TableColumns
-
-        return TableColumns(self._read().metadata).select(names)
-
-    def column_names(self) -> tuple[str, ...]:
-        """See `ManagedTable`."""
-        from parquet_bloomwriter.delta.schema import TableColumns
-        from parquet_bloomwriter.table_files.delta import plain_fields
-
-        metadata = self._read().metadata
-        return (*TableColumns(metadata).select(None), *plain_fields(metadata.schema))
-
-    def can_index(self, name: str) -> bool:
-        """See `ManagedTable`."""
-        from parquet_bloomwriter.table_files.delta import part_fields, plain_fields
-
-        schema = self._read().metadata.schema
-        types = [one["type"] for one in plain_fields(schema).get(name, ())]
-        types += [type_ for _, _, type_ in part_fields(schema).get(name, ())]
-        return any(type_ != _BOOLEAN for type_ in types)
-
-    def _read(self) -> Snapshot:
-        from parquet_bloomwriter.delta.place import place_of
-        from parquet_bloomwriter.delta.snapshot import read_snapshot
-
-        return self._snapshot or read_snapshot(place_of(self.root), self.version)
-
-    def state(self, columns: Sequence[str]) -> DeltaState:  # noqa: ARG002  as the protocol has it
-        """See `ManagedTable`."""
-        return DeltaState(self.version)
-
-    def why_unlike(self, footer: Footer, name: str, leaf: Leaf) -> None:
-        """See `ManagedTable`: columns have their names in files, too."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class IcebergTableAt:
-    """An Iceberg table at one snapshot."""
-
-    table: IcebergTable
-    root: str
-    planned: Sequence[DataFile] | None = field(default=None, repr=False)
-    """The files that are asked about, if not all of the snapshot."""
-
-    @property
-    def uuid(self) -> str:
-        """The table's identity."""
-        return str(self.table.metadata.table_uuid)
-
-    @property
-    def snapshot_id(self) -> int:
-        """0 for a table without snapshots."""
-        return self.table.snapshot_id or 0
-
-    def files(self) -> list[FileId]:
-        """See `ManagedTable`."""
-        return sorted(map(self.identity, self._data_files))
-
-    def identity(self, file: DataFile) -> FileId:
-        """Return the identity of a data file; a path is never used again."""
-        from parquet_bloomwriter.iceberg.snapshot import locate
-
-        path = relative_path(self.root, known_spelling(locate(file.file_path)))
-        return LoggedFile(path, file.file_size_in_bytes, 0)
-
-    def select(self, names: Sequence[str]) -> tuple[str, ...]:
-        """See `ManagedTable`."""
-        return self.table.columns.select(names)
-
-    def column_names(self) -> tuple[str, ...]:
-        """See `ManagedTable`."""
-        return (*self.table.columns.select(None), *self.table.plain_fields)
-
-    def can_index(self, name: str) -> bool:
-        """See `ManagedTable`."""
-        field = self.field_of(name)
-        return field is not None and field.partition(" ")[2] != _BOOLEAN
-
-    def state(self, columns: Sequence[str]) -> IcebergState:
-        """See `ManagedTable`."""
-        self.table.columns.select(columns)
-        found = {name: self.field_of(name) for name in columns}
-        fields = {name: text for name, text in found.items() if text is not None}
+        table = self.table
+        if table.kind == DELTA:
+            return DeltaState(table.version)
+        table.columns.select(columns)
+        fields = {name: text for name in columns if (text := _field_of(table, name)) is not None}
         if missing := [name for name in columns if name not in fields]:
             raise InvalidArgument(
                 f'"{missing[0]}" is no column of this table whose values can be looked up',
-                path=self.table.path,
+                path=table.path,
                 remedy="Name a column as the table spells it, or what a list or map holds "
                 "(tags.element, m.key, m.value), and no struct, nor what is within structs in "
                 "lists.",
             )
         return IcebergState(
-            name=self.table.path, uuid=self.uuid, snapshot_id=self.snapshot_id, fields=fields
+            name=table.path, uuid=table.uuid, snapshot_id=table.version, fields=fields
         )
 
-    def field_of(self, name: str) -> str | None:
-        """Return the id and the type of a column; None if the table has none of that name."""
-        several = [
-            *self.table.plain_fields.get(name, ()),
-            *(one for _, _, one in self.table.part_fields.get(name, ())),
-            *(one for _, _, one in self.table.part_fields.get(f"{name}.element", ())),
-        ]
-        return f"{several[0].field_id} {several[0].field_type}" if len(several) == 1 else None
 
-    def why_unlike(self, footer: Footer, name: str, leaf: Leaf) -> str | None:
-        """See `ManagedTable`."""
-        parts = [one for several in self.table.part_leaves(footer).values() for one in several]
-        if leaf not in parts and self.table.known_texts(name, leaf, footer) is not None:
-            return f'its column "{name}" is stored as values that may equal others in the table'
-        return None
-
-    @cached_property
-    def _data_files(self) -> Sequence[DataFile]:
-        from parquet_bloomwriter.iceberg.catalog import metadata_errors
-        from parquet_bloomwriter.iceberg.scan import data_files_of
-
-        if self.planned is not None:
-            return self.planned
-        if self.table.snapshot_id is None:
-            return ()
-        with metadata_errors(self.table.path):
-            return data_files_of(
-                self.table.path, self.table.metadata, self.table.io, self.table.snapshot_id
-            )
+def _field_of(table: Table, name: str) -> str | None:
+    """Return the id and the type of a column; None if the table has none of that name."""
+    return next((f"{one.id} {one.type}" for one in table.fields_of(name)), None)
 
 
 def is_delta(root: str) -> bool:
@@ -347,31 +207,27 @@ def is_delta(root: str) -> bool:
     return is_table(root)
 
 
-def delta_table(root: str, version: int | None = None) -> DeltaTable:
+def delta_table(root: str, version: int | None = None, *, at_end: bool = False) -> MetadataTable:
     """Open a Delta table at a version, by default the last.
+
+    Args:
+        root: The table's folder or prefix, absolute.
+        version: Number of the version.
+        at_end: Read only the number of the last version now, and the rest when it is needed.
 
     Raises:
         InvalidArgument: If there is no such version.
         TableProblem: If the log cannot be read.
     """
-    from parquet_bloomwriter.delta.place import place_of
-    from parquet_bloomwriter.delta.snapshot import read_snapshot
+    from parquet_bloomwriter.table_files.delta import DeltaTable
 
-    snapshot = read_snapshot(place_of(root), version)
-    return DeltaTable(root, snapshot.version, snapshot)
-
-
-def delta_table_at_end(root: str) -> DeltaTable:
-    """Open a Delta table at its last version, of which only the number is read now."""
-    from parquet_bloomwriter.delta.log import find_segment
-    from parquet_bloomwriter.delta.place import place_of
-
-    return DeltaTable(root, find_segment(place_of(root)).version)
+    opened = DeltaTable.at_end(root) if at_end else DeltaTable.open(root, version)
+    return MetadataTable(table=opened, root=root)
 
 
 def iceberg_table(
     name: str, *, snapshot_id: int | None = None, branch: str | None = None
-) -> IcebergTableAt:
+) -> MetadataTable:
     """Open an Iceberg table at a snapshot, by default the last one of `main`; no manifest is read.
 
     Raises:
@@ -386,54 +242,16 @@ def iceberg_table(
     return iceberg_table_at(open_table(name, snapshot_id=snapshot_id, branch=branch))
 
 
-def iceberg_table_at(table: IcebergTable) -> IcebergTableAt:
+def iceberg_table_at(
+    table: IcebergTable, planned: Sequence[StoredFile] | None = None
+) -> MetadataTable:
     """Return a table that was opened; the settings of its location's bucket count from now on."""
     from parquet_bloomwriter.iceberg.snapshot import locate
     from parquet_bloomwriter.iceberg.store import use_settings
-    from parquet_bloomwriter.index.layout import absolute_path
 
     location = table.metadata.location
     use_settings(table.io.properties, [location])
-    return IcebergTableAt(table=table, root=absolute_path(locate(location)))
-
-
-def managed_table(
-    given: str | os.PathLike[str], root: str, state: TableState | None = None
-) -> ManagedTable | None:
-    """Open a table whose metadata name its files, at its last state; None for a plain one.
-
-    Args:
-        given: The table's name, path or URL.
-        root: Its folder, absolute; one that the caller named, not only an index.
-        state: What an index of the table records; None if there is no index yet.
-
-    Raises:
-        InvalidArgument: If it is an Iceberg table, and only the index names it.
-    """
-    if why := why_unnamed(given, state):
-        raise InvalidArgument(f"the index says nothing here: {why}", path=root)
-    if isinstance(given, str) and is_iceberg(given):
-        return iceberg_table(given)
-    if isinstance(state, DeltaState) or (state is None and is_delta(root)):
-        return delta_table(root)
-    return None
-
-
-def why_unnamed(given: str | os.PathLike[str], state: TableState | None) -> str | None:
-    """Return why an Iceberg table is not opened, a clause: only its index names it; else None.
-
-    An index may come from a stranger: no catalog is asked for a name that is found in it.
-
-    Args:
-        given: What the caller named.
-        state: What an index records.
-    """
-    if not isinstance(state, IcebergState) or is_iceberg(given):
-        return None
-    return (
-        "it is of an Iceberg table, and names that are found in an index are not looked up: if "
-        f'you mean "{state.name}", name the table so'
-    )
+    return MetadataTable(table=table, root=absolute_path(locate(location)), planned=planned)
 
 
 def state_of(options: Mapping[str, str]) -> TableState | None:
@@ -454,23 +272,9 @@ def state_of(options: Mapping[str, str]) -> TableState | None:
     )
 
 
-def with_completeness(options: Mapping[str, str], *, is_complete: bool) -> dict[str, str]:
-    """Return options of an entry that say whether its version knows all files of its state.
-
-    A file that could not be read is left out of a version, and lookups must keep it.
-    """
-    others = {name: text for name, text in options.items() if name != _COMPLETE}
-    return others | {_COMPLETE: _YES} if is_complete else others
-
-
-def is_complete(options: Mapping[str, str]) -> bool:
-    """Return whether a version certainly knows all files of the state that it was made of."""
-    return options.get(_COMPLETE) == _YES
-
-
 def without_state(options: Mapping[str, str]) -> dict[str, str]:
     """Return options of an entry without the state of a table."""
-    ours = (_DELTA_VERSION, _TABLE, _UUID, _SNAPSHOT, _FIELDS, _COMPLETE)
+    ours = (_DELTA_VERSION, _TABLE, _UUID, _SNAPSHOT, _FIELDS, *COMPLETE)
     return {name: text for name, text in options.items() if name not in ours}
 
 
@@ -483,16 +287,5 @@ def check_named(files: object) -> None:
     if files is not None:
         raise InvalidArgument(
             "the metadata of a Delta or Iceberg table say which files it has",
-            remedy=_NAME_NO_FILES,
-        )
-
-
-def _check_columns(snapshot: Snapshot) -> None:
-    """Check that the columns of the table are those of its files."""
-    mode = snapshot.metadata.properties.get("delta.columnMapping.mode", "none")
-    if mode != "none":
-        raise InvalidArgument(
-            f"columns have other names in the files of this table (mapping by {mode})",
-            path=snapshot.place.root,
-            remedy="An index knows the names in files only: add filters to the files instead.",
+            remedy="Name no files.",
         )

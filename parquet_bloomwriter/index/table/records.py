@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.files import location
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import Code, Reason
-from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.replace.external_references import (
     ReferenceKind,
     find_by_name,

@@ -21,7 +21,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.layout import is_on_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import Code, Reason
-from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, Not, Opaque, Or
 from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
 from parquet_bloomwriter.spark.connect.file_keys import file_key
@@ -161,7 +161,7 @@ def _unchanged(snapshot: Snapshot, places: NDArray[Any]) -> NDArray[Any]:
     """Return the files that have not changed; by contract `immutable`, all."""
     if snapshot.entry.contract == "immutable":
         return places
-    return places[snapshot.files.are_unchanged(snapshot.root, places)]
+    return places[snapshot.are_unchanged(places)]
 
 
 def _sizes_by_key(snapshot: Snapshot, places: NDArray[Any], scheme: str) -> dict[str, int]:

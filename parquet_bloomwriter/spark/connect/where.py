@@ -20,8 +20,8 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import Code, Reason
-from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.to_sql import to_text
 from parquet_bloomwriter.spark.connect.file_keys import leaving_out

@@ -12,19 +12,20 @@ from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument
 from parquet_bloomwriter.index.describe import describe
 from parquet_bloomwriter.index.format.columns import columns_holding
+from parquet_bloomwriter.index.homes import find_homes, index_folders
 from parquet_bloomwriter.index.layout import (
     HOME,
+    SCHEMES,
     absolute_path,
     check_name,
-    find_homes,
-    index_folders,
     is_among,
-    table_root,
+    is_on_store,
 )
 from parquet_bloomwriter.index.query.lookup import is_about
 from parquet_bloomwriter.index.query.snapshot import open_snapshots
 from parquet_bloomwriter.index.report import Reason
-from parquet_bloomwriter.index.storage.base import SCHEMES, is_on_store, storage_of
+from parquet_bloomwriter.index.storage.base import storage_of
+from parquet_bloomwriter.index.table.ref import TableRef
 from parquet_bloomwriter.spark.plan.stored_types import data_type_of, shows_as_stored
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class KnownHomes:
 
     def __init__(self, system_path: str | None, tables: StrPath | Iterable[StrPath]) -> None:
         self.system_path = None if system_path is None else absolute_path(system_path)
-        self._tables = dict.fromkeys(table_root(table) for table in paths_of(tables))
+        self._tables = dict.fromkeys(TableRef.of(table).root for table in paths_of(tables))
 
     def add(self, root: str) -> None:
         """Add the root of a table."""

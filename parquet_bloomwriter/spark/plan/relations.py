@@ -22,9 +22,9 @@ from posixpath import dirname
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.layout import table_root
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import Code, Reason
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.table.ref import TableRef
 from parquet_bloomwriter.spark.settings import is_connect
 from parquet_bloomwriter.spark.store_urls import from_hadoop, from_uri, scheme_of
 
@@ -262,7 +262,7 @@ def table_of(df: DataFrame) -> Table:
     if len({is_on_store(file) for file in files}) > 1:
         raise InvalidArgument("its files are on a disk and on a store", remedy=_REMEDY)
     if isinstance(relation, Relation) and relation.is_exact and len(relation.locations) == 1:
-        return Table(root=table_root(relation.locations[0]), files=files)
+        return Table(root=TableRef.of(relation.locations[0]).root, files=files)
     return Table(root=_common_root(files), files=files)
 
 

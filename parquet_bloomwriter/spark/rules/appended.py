@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.caches import make_room
 from parquet_bloomwriter.index.build.group import filter_of_file
 from parquet_bloomwriter.index.files import location
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import Code, Reason
-from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.spark.settings import (
     HYBRID_ENABLED,

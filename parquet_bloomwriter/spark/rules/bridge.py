@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.caches import make_room
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import Code, Reason
-from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.spark.plan.catalog import column_for, column_of, matching_indexes
 from parquet_bloomwriter.spark.rules.catalyst import expression_of
 from parquet_bloomwriter.spark.rules.explain import Decision
@@ -175,7 +175,7 @@ class Bridge:
         self._use_settings()
         asked = unpacked(request.present, len(snapshot.files.sizes))
         places = np.flatnonzero(asked)
-        asked[places] = snapshot.files.are_unchanged(snapshot.root, places)
+        asked[places] = snapshot.are_unchanged(places)
         return UnchangedAnswer(unchanged=_packed(asked))
 
     def _use_settings(self) -> None:

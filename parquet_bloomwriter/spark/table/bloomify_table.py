@@ -11,8 +11,7 @@ from parquet_bloomwriter.arguments import names_of, rates_of
 from parquet_bloomwriter.delta.place import is_table
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.names import is_iceberg
-from parquet_bloomwriter.index.layout import absolute_path
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.layout import absolute_path, is_on_store
 from parquet_bloomwriter.parallel import balanced
 from parquet_bloomwriter.rewrite.plan import Placement
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes

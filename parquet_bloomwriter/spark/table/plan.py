@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.column_names import EVERY_COLUMN, select_columns, settle_per_column
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
 from parquet_bloomwriter.spark.table import store_files
 from parquet_bloomwriter.spark.table.checksums import remove_leftovers

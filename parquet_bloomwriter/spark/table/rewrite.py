@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from parquet_bloomwriter.column_names import EVERY_COLUMN, listed_name, select_columns
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, NotParquet, raise_if_final
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.replace.temporary import remove_stale, temporary_beside

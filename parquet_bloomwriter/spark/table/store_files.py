@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.replace.external_references import find_by_name
 from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import none_in

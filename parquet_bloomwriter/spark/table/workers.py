@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from parquet_bloomwriter.stores.s3.settings import BucketSettings
-    from parquet_bloomwriter.tables.replacement import Job, NewFile, Writer
+    from parquet_bloomwriter.tables.replacement import Job, Writer, WrittenFile
 
-    Result = NewFile | BloomwriterError | OSError | None
+    Result = WrittenFile | BloomwriterError | OSError | None
     Settings = Mapping[str, BucketSettings | None]
 
 

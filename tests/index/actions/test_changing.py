@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from parquet_bloomwriter.index.build.file_filters import value_filter
-from parquet_bloomwriter.index.files import list_files
+from parquet_bloomwriter.index.table.data_files import list_files
 from tests.index.built import build, write
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError, IndexBusy, IndexNotFound
 from parquet_bloomwriter.index.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.log.version_files import files_of, is_intact
 from tests.index.actions.killing import small_groups
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ def listing(table: Path) -> set[str]:
 def expected(log: IndexLog, entry: Entry | None) -> set[str]:
     """Return all names in the folder if it has only entries, and the files of `entry`."""
     paths = [f"_log/{number}" for number in log.ids()]
-    paths += [] if entry is None else [file.path for file in files_of(entry)]
+    paths += [] if entry is None else [file.path for file in entry.files()]
     return {str(one) for path in paths for one in (Path(path), *Path(path).parents)} - {"."}
 
 
@@ -190,7 +189,7 @@ def check_cancelled(table: Path, stable: Entry | None, *, may_stay: bool) -> Non
     """
     log = log_of(table)
     was_deleted = stable is not None and stable.state is State.DELETED
-    was_intact = stable is None or is_intact(log.folder, stable)
+    was_intact = stable is None or log.is_intact(stable)
     index.cancel(table, name="ids")
     now = log.latest()
     assert now is not None
@@ -198,7 +197,7 @@ def check_cancelled(table: Path, stable: Entry | None, *, may_stay: bool) -> Non
         assert (now.state, listing(table)) == (State.DOES_NOT_EXIST, expected(log, None))
         return
     assert facts(now) == facts(stable)
-    assert is_intact(log.folder, now)
+    assert log.is_intact(now)
     if may_stay:
         assert expected(log, now) <= listing(table)
         if now.state is State.ACTIVE:

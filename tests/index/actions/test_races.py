@@ -16,7 +16,6 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.index.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.log.version_files import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,7 +122,7 @@ def test_actions_of_several_processes(tmp_path: Path) -> None:
     latest = IndexLog(str(folder)).latest()
     assert latest is not None
     files = {path for path in folder.glob("v__=*/**/*") if path.is_file()}
-    assert files == {folder / file.path for file in files_of(latest)}
+    assert files == {folder / file.path for file in latest.files()}
     for number in range(4):
         kept = index.lookup(tmp_path, f"id = {10 * number}").paths
         assert kept == (str(tmp_path / f"{number}.parquet"),)

@@ -15,7 +15,8 @@ from parquet_bloomwriter.index.build.survey import Survey, survey_files
 from parquet_bloomwriter.index.config import IndexConfig
 from parquet_bloomwriter.index.engine import ColumnPlan
 from parquet_bloomwriter.index.entry import IndexedColumn
-from parquet_bloomwriter.index.files import FileId, list_files
+from parquet_bloomwriter.index.files import FileId
+from parquet_bloomwriter.index.table.data_files import list_files
 from tests.index.built import planned, write
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ def expected(filters: ColumnFilters, rows: list[int], wanted: np.ndarray) -> lis
 
 WAYS = {
     "kernel": {"_MANY": 10**9},
-    "kernel, small chunks": {"_MANY": 10**9, "_CHUNK": 3, "_MAX_OPEN": 1},
+    "kernel, few parts at once": {"_MANY": 10**9, "_MAX_OPEN": 1},
     "whole": {"_MANY": 1, "_WORTH_BYTES": 1 << 20},
     "whole, small slabs": {"_MANY": 1, "_WORTH_BYTES": 600, "_SLAB_BYTES": 900, "_MAX_OPEN": 2},
     "whole, far apart": {"_MANY": 1, "_WORTH_BYTES": 1 << 20, "_GAP_BYTES": 0},

@@ -245,8 +245,7 @@ def test_neither_manifest_nor_parts_are_read(index: Made, monkeypatch: pytest.Mo
     opened = snapshot.open_snapshot(index.folder, with_files=False)
     assert isinstance(opened, Snapshot)
     monkeypatch.setattr(snapshot, "read_manifest", refuse)
-    monkeypatch.setattr(snapshot, "read_part", refuse)
-    monkeypatch.setattr("parquet_bloomwriter.index.query.sliced.read_part", refuse)
+    monkeypatch.setattr(probe, "read_part", refuse)
     found = opened.matching_files(parse("id = 150"))
     assert opened.problem is None
     assert found is not None

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from parquet_bloomwriter.index.changes import current_files
-from parquet_bloomwriter.index.files import list_files, location
+from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.table import objects as table_objects
+from parquet_bloomwriter.index.table.data_files import current_files, list_files
+from parquet_bloomwriter.index.table.ref import TableRef
 from tests.index.stores.support import ids
 
 if TYPE_CHECKING:
@@ -62,6 +63,6 @@ def test_named_files_are_listed_once(table_of_many: Many) -> None:
     twins, proxy = table_of_many.twins, table_of_many.proxy
     urls = [location(twins.url, one) for one in list_files(twins.url)]
     before = len(proxy.requests)
-    found = current_files(twins.url, twins.url, urls)
+    found = current_files(TableRef.of(twins.url), urls, root=twins.url)
     assert [location(twins.url, one) for one in found] == urls
     assert Counter(one.operation for one in proxy.requests[before:]) == {"ListObjectsV2": 1}

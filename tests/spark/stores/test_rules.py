@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
-from parquet_bloomwriter.index.files import list_files
+from parquet_bloomwriter.index.table.data_files import list_files
 from parquet_bloomwriter.spark import BFIndexConfig, Hyperspace, rules
 from parquet_bloomwriter.stores.s3 import settings as s3_settings
 from tests.spark.both_ways import both_ways

@@ -228,8 +228,9 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
 
 def _chosen(options: CreateOptions, table: str) -> ColumnChoice:
     from parquet_bloomwriter.index.column_choice import choose_names
+    from parquet_bloomwriter.index.table.ref import TableRef
 
-    return choose_names(table, options["columns"], options["exclude"])
+    return choose_names(TableRef.of(table), options["columns"], options["exclude"])
 
 
 def _default_name(columns: Sequence[str]) -> str:

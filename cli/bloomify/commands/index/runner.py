@@ -219,16 +219,20 @@ def name_of(run: IndexRun) -> str:
     """
     if run.name is not None:
         return run.name
-    from parquet_bloomwriter.index.describe import indexes_meant, listed
+    from parquet_bloomwriter.index.describe import names_with_states
+    from parquet_bloomwriter.index.handle import indexes_meant
+    from parquet_bloomwriter.index.table.ref import TableRef
 
     passes = run.ctx.info_name in _PASS_OVER_DELETED
     meant = run.attempt(
-        lambda: indexes_meant(run.table, run.options["home"], passes_over_deleted=passes)
+        lambda: indexes_meant(
+            TableRef.of(run.table), run.options["home"], passes_over_deleted=passes
+        )
     )
     if not meant:
         how = run.how_to_create()
         raise click.UsageError(f"the table has no index. {how}", run.ctx)
     if len(meant) > 1:
-        names = listed(meant)
+        names = names_with_states(meant)
         raise click.UsageError(f"say which index with --name; there are {names}", run.ctx)
     return meant[0].name

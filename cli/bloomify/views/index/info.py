@@ -103,9 +103,11 @@ def info_document(info: IndexInfo) -> Document:
 def nothing_there(table_: str, home: str | None) -> str:
     """Return that a table has no index, and where indexes are, or the command that creates one."""
     from parquet_bloomwriter.index import indexes
-    from parquet_bloomwriter.index.layout import find_homes
+    from parquet_bloomwriter.index.homes import find_homes
+    from parquet_bloomwriter.index.table.ref import TableRef
 
-    others = [] if home else [one for one in find_homes(table_) if indexes(table_, home=one)]
+    own = TableRef.of(table_).path
+    others = [] if home else [one for one in find_homes(own) if indexes(table_, home=one)]
     if others:
         tables = ", ".join(other.rpartition("/")[0] or "/" for other in others)
         return f"{table_}: there is no index here, but there are indexes of {tables}."
