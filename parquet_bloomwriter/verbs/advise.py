@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from parquet_bloomwriter.advising import ColumnProfile, judge, merge_profiles
+from parquet_bloomwriter.advising.column_profile import ColumnProfile, merge_profiles
+from parquet_bloomwriter.advising.cost_model import judge
 from parquet_bloomwriter.advising.report import (
     DEFAULT_FPP,
     Advice,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.advising import RowGroupSample
+    from parquet_bloomwriter.advising.column_profile import RowGroupSample
     from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.metadata import Footer, Leaf

@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from parquet_bloomwriter.advising import ColumnProfile, RowGroupSample, judge
+from parquet_bloomwriter.advising.column_profile import ColumnProfile, RowGroupSample
+from parquet_bloomwriter.advising.cost_model import judge
 from parquet_bloomwriter.advising.report import Advice
 from parquet_bloomwriter.predicate.bound import Order
 
