@@ -76,7 +76,7 @@ class NewSnapshot:
 
     dropped: list[tuple[EntryReplacement, str]]
     extra: Mapping[str, str]
-    """What the summary says beside numbers."""
+    """Further properties of the snapshot's summary, which are not counts."""
 
     snapshot_id: int = field(init=False)
     parent_id: int = field(init=False)

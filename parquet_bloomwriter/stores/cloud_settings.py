@@ -73,7 +73,7 @@ class AzureConnection:
     client: ClientCredentials | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """Return what obstore is told."""
+        """Return the options for obstore."""
         config = {"endpoint": self.endpoint}
         found: dict[str, Any]
         if self.access_key is not None:
@@ -102,7 +102,7 @@ class GoogleConnection:
     """Whether requests are not signed."""
 
     def arguments(self) -> dict[str, Any]:
-        """Return what obstore is told.
+        """Return the options for obstore.
 
         Raises:
             InvalidArgument: If the environment has a token, which obstore would use instead.

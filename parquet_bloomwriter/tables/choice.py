@@ -45,7 +45,7 @@ class Choice:
 
     tasks: list[Task]
     kept: list[Task]
-    """Those whose files must stay as they are."""
+    """Files that must not be replaced."""
 
     num_footers: int
     """Footers that were read."""

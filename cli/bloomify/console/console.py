@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PROGRAM = "bloomify"
 
 _TOLD_FROM_S = 1.0
-"""Seconds from which the time of a command is told on terminals."""
+"""Terminals show the time of a command that took at least so many seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

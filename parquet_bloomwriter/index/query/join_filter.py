@@ -1,4 +1,4 @@
-"""One filter of all values that a column has in the files that a join reads.
+"""The Bloom filter that a join tests the other side's keys against: of all values of one column.
 
 It comes from the global filter as long as that covers these files. Files that were appended since
 contribute their own filters, and a few files often have a lower rate by their own filters alone.

@@ -39,17 +39,17 @@ class BucketSettings:
 
 
 _installed: tuple[Source, ...] = ()
-"""The first that knows a bucket counts."""
+"""Where settings come from. For each bucket, the first source that knows it counts."""
 
 
 def install(source: Source | None) -> None:
-    """Let a source say the settings of buckets that are opened from now on; None for no source."""
+    """Take settings from this source only; None: boto3's configuration counts again."""
     global _installed  # noqa: PLW0603  a setting of the process
     _installed = () if source is None else (source,)
 
 
 def install_above(source: Source) -> None:
-    """Let a source say the settings of buckets that it knows; of others, what counted before."""
+    """Ask this source first, for each bucket, and then the sources installed before it."""
     global _installed  # noqa: PLW0603  a setting of the process
     _installed = (source, *(one for one in _installed if one is not source))
 
