@@ -3,7 +3,7 @@
 The reference has the same functions, with the same arguments, checks and results, but for those
 that read files: without them, callers go the way that they go for files on stores. The tests hold
 one against the other. `c/` is compiled when the package is installed; where that was not possible,
-`reference/` does the work, some 5 to 500 times slower. `COMPILED` says which one is in use, and
+`reference/` does the work, up to 20 times slower. `COMPILED` says which one is in use, and
 `MISSING` what to do about it.
 
 Rules for kernels:
