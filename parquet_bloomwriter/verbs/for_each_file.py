@@ -28,7 +28,6 @@ from parquet_bloomwriter.replace.target import check_backup_folder, check_folder
 from parquet_bloomwriter.source.filesystems import check_local, is_far, is_url
 from parquet_bloomwriter.source.folders import Leftovers, Why, is_backup
 from parquet_bloomwriter.source.listing import find_local, is_pattern
-from parquet_bloomwriter.stores.listing import find_remote
 from parquet_bloomwriter.text import redacted, safe
 
 if TYPE_CHECKING:
@@ -415,6 +414,8 @@ def _is_missing(given: str) -> bool:
 
 def _expand(given: str, leftovers: Leftovers) -> list[InputFile]:
     if is_far(given):
+        from parquet_bloomwriter.stores.listing import find_remote
+
         return [
             InputFile(found.url, found.size, found.is_found, found.inner, found.inner)
             for found in find_remote(given, leftovers)
