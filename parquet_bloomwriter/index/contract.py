@@ -32,23 +32,23 @@ Contract = Literal["checked", "immutable"]
 CONTRACTS: tuple[Contract, ...] = get_args(Contract)
 
 OPTION = "contract"
-"""Name of the contract among the options of an entry."""
+"""Name of the option of a log entry that holds the contract."""
 
 LISTING = {"listing": "spark"}
-"""The option of an entry whose files were listed by the present rule."""
+"""Name of the option of a log entry whose files were listed by the present rule."""
 
 COMPLETE = {"has_all_files": "yes"}
-"""The option of an entry whose version knows all files of the state that it was made of."""
+"""Name of the option of a log entry whose version knows all files of its table's state."""
 
 _COLUMNS = "table_columns"
-"""The option of an entry that lists the names of all columns of its files, indexed or not."""
+"""Name of the option of a log entry that lists all columns of its files, indexed or not."""
 
 _MOST_COLUMNS = 1_000
-"""More names are not recorded: each entry of the log would have them all."""
+"""Maximum number of column names that are recorded: every log entry would repeat them."""
 
 
 def knows_all_files(options: Mapping[str, str]) -> bool:
-    """Return whether an index of a plain folder knows its files so that none need be listed."""
+    """Return whether lookups need not list the folder, because the index has all of its files."""
     return contract_of(options) == "immutable" and LISTING.items() <= options.items()
 
 
@@ -58,7 +58,7 @@ def contract_of(options: Mapping[str, str]) -> Contract:
 
 
 def with_completeness(options: Mapping[str, str], *, is_complete: bool) -> dict[str, str]:
-    """Return options of an entry that say whether its version knows all files of its state.
+    """Return options of a log entry with a mark whether its version knows all files of the table.
 
     A file that could not be read is left out of a version, and lookups must keep it.
     """
@@ -67,12 +67,12 @@ def with_completeness(options: Mapping[str, str], *, is_complete: bool) -> dict[
 
 
 def is_complete(options: Mapping[str, str]) -> bool:
-    """Return whether a version certainly knows all files of the state that it was made of."""
+    """Return whether a version certainly knows all files of the table's state it was built from."""
     return COMPLETE.items() <= options.items()
 
 
 def with_names(options: Mapping[str, str], names: Collection[str], *, adds: bool) -> dict[str, str]:
-    """Return options of an entry that record the names of columns.
+    """Return options of a log entry that record the names of columns.
 
     Args:
         options: Of the entry.
@@ -88,7 +88,7 @@ def with_names(options: Mapping[str, str], names: Collection[str], *, adds: bool
 
 
 def recorded_names(options: Mapping[str, str]) -> list[str] | None:
-    """Return the names of all columns in the files that an index knows; None if it does not tell.
+    """Return the names of all columns in the files that an index knows; None if not recorded.
 
     Args:
         options: Of the index's entry.

@@ -1,4 +1,4 @@
-"""The homes of indexes: where they are looked for, and who can write to them.
+"""The homes of indexes: the folders that are searched for indexes, and who can write to them.
 
 An index is trusted as far as its table: who can write to the table can take rows from queries in
 any case, and who can write only to the index can do so as well. So a home above the table counts
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _warned: set[str] = set()
-"""Homes that a warning named."""
+"""Homes that a warning of this process has named."""
 
 
 def find_homes(path: str) -> list[str]:
@@ -53,7 +53,7 @@ def find_homes(path: str) -> list[str]:
 
 
 def index_folders(home: str, *, is_above: bool = False) -> list[str]:
-    """Return the folders of the indexes in a home, by name; also those of vacuumed indexes.
+    """Return the folders of the indexes in a home, sorted by name; vacuumed indexes are included.
 
     On a store, folders without a log may be among them.
 
@@ -66,7 +66,7 @@ def index_folders(home: str, *, is_above: bool = False) -> list[str]:
 
 
 def _owner(path: str) -> int:
-    """Return the owner of a file, or of a symbolic link itself; -1 if there is none."""
+    """Return the owner of a file, or of a symbolic link itself; -1 if the path does not exist."""
     try:
         return os.lstat(path).st_uid
     except OSError:
@@ -74,7 +74,7 @@ def _owner(path: str) -> int:
 
 
 def _is_sticky(folder: str) -> bool:
-    """Return whether users who may write to a folder may not replace files of others in it."""
+    """Return whether a folder's sticky bit keeps users from replacing files of other users."""
     try:
         return bool(os.stat(folder).st_mode & stat.S_ISVTX)
     except OSError:
@@ -111,7 +111,7 @@ def _folders(home: str, folder: str) -> Iterator[os.stat_result]:
 
 
 def _is_open(index: os.stat_result, table: os.stat_result | None) -> bool:
-    """Return whether the folder of an index has a writer whom the table does not have."""
+    """Return whether some user who cannot write to the table can write to the index's folder."""
     owners, groups, mode = {0, os.geteuid()}, set(), 0
     if table is not None:
         if not table.st_mode & stat.S_ISVTX:  # else nobody may replace files of others

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _drawn(report: Report) -> str:
-    """Return a report as HTML, for notebooks."""
+    """Return the HTML of a report, for notebooks."""
     from parquet_bloomwriter.reports.notebook import notebook_html
 
     return notebook_html(report)

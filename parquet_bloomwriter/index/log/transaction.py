@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def load_stable(log: IndexLog) -> Entry | None:
-    """Return the stable entry of an index that no action is changing; None if the log is empty.
+    """Return the newest stable entry if no action is changing the index; None if the log is empty.
 
     Raises:
         IndexBusy: If an action is at work, or its process died.
@@ -67,7 +67,7 @@ def load_stable(log: IndexLog) -> Entry | None:
 
 
 def load_existing(log: IndexLog, *, states: frozenset[State], to: str) -> Entry:
-    """Return the stable entry of an index, if an action can begin from its state.
+    """Return the stable entry of an index, and check that an action can begin from its state.
 
     Args:
         log: The index's.
@@ -117,23 +117,23 @@ CREATE_IT = (Proposal(Way.CREATE_INDEX, "Create it"), ".")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """An action that has begun."""
+    """An action on an index that has begun."""
 
     log: IndexLog
     begun: Entry
-    """The entry that announces the action."""
+    """The log entry that announces the action."""
 
     stable: Entry | None
-    """The entry that queries use meanwhile."""
+    """The log entry that queries use while the action is at work."""
 
     @property
     def version(self) -> int:
-        """Number of the version that the action makes, if it makes a version."""
+        """Number of the version that the action builds, if it builds a version."""
         return self.begun.id
 
     @property
     def folder(self) -> str:
-        """Folder of that version, absolute."""
+        """Absolute path of the folder of this version."""
         return version_folder(self.log.folder, self.version)
 
     def make_folder(self) -> str:
@@ -251,7 +251,7 @@ def nonexistent(entry: Entry) -> Entry:
 
 
 def never_written(log: IndexLog, entry_id: int) -> Entry:
-    """Return an entry in place of the first one, whose writer died before it was whole."""
+    """Return an entry to replace the first entry, whose writer died before it was complete."""
     return Entry(
         id=entry_id,
         name=os.path.basename(log.folder),

@@ -1,4 +1,4 @@
-"""What an index asks of the place that its files are in.
+"""The interface of storages: the disk or object store that holds the files of an index.
 
 A place is a folder: an absolute path, or the URL of a prefix, such as `s3://bucket/prefix`. Paths
 of files are strings below it, joined by "/". `storage_of` tells which storage a path is in, and
@@ -82,13 +82,13 @@ def prefetch(source: IndexSource, ranges: Iterable[Range]) -> None:
 
 
 def state_of(source: IndexSource) -> FileIdentity | ObjectName:
-    """Return the identity of an open file of an index, which never changes."""
+    """Return the identity of an open file of an index; files of an index never change."""
     found: ObjectName | None = getattr(source, "object_name", None)
     return FileIdentity.of(os.fstat(source.fd)) if found is None else found
 
 
 def relative_to_index(version_folder: str, path: str) -> str:
-    """Return the path of a version's file as entries have it: relative to the index's folder."""
+    """Return a version file's path as log entries have it: relative to the index's folder."""
     folder = os.path.dirname(version_folder)  # noqa: PTH120  paths are strings, as in the entries
     return relative_to_folder(folder, path)
 

@@ -1,4 +1,4 @@
-"""Folders that belong to Delta, Iceberg and other tables, which are no plain tables.
+"""The records of Delta, Iceberg and other tables: they show that a folder is no plain table.
 
 The records of such a table say which files in its folder count, which of their rows were deleted,
 and under which names columns are stored. An index that knows none of that would know files that do
