@@ -1,4 +1,4 @@
-"""The files of tables, for verbs that read: which there are, and by what names columns are known.
+"""The files of tables, for verbs that read: the list of files, and the names of their columns.
 
     files      a table at one version and its files, whatever its format; names of columns
     delta      those of Delta tables

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FilterBuilder:
-    """Writes files with filters; see `Writer`."""
+    """Writes new files with filters; see `Writer`."""
 
     rates: Mapping[str, float]
-    """False positive probability by logical name."""
+    """False positive probability by logical name of the column."""
 
     ndv: int | None
     max_bytes: int
     sizing: Sizing
     replace: bool
     repeats: bool
-    """Whether a file may be written twice, by tasks of which one was lost or slow."""
+    """Whether two tasks may write the same new file, because one of them was lost or slow."""
 
     def __call__(
         self, job: Job, threads: int, progress: FileProgress | None, /
@@ -81,7 +81,7 @@ class _Add:
     table: ChangeableTable
     records: Records
     stored: Mapping[str, str]
-    """Names of columns in files, by logical name."""
+    """The names of columns in files, by logical name."""
 
     def finished(self, task: Task) -> frozenset[str]:
         return self.records.finished(task.file) | {self.stored[name] for name in task.leaves}

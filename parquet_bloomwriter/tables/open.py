@@ -1,4 +1,4 @@
-"""Opening a table of any format by its path, URL or name, to change it."""
+"""Open a Delta or Iceberg table by its path, URL or name, to change it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_table(given: str | os.PathLike[str]) -> bool:
-    """Whether this is a table, and no Parquet file or folder of them.
+    """Return whether a path or name is that of a Delta or Iceberg table.
 
     Raises:
         StoreProblem: If a store does not answer.

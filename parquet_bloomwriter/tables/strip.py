@@ -1,4 +1,4 @@
-"""The verb `strip` on a table: files without filters in the place of those with some."""
+"""The verb `strip` on a table: replace files that have filters by files without filters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> Writt
 
 
 class _Strip:
-    """See `Verb`."""
+    """The verb `strip`: takes filters out of each file. See `Verb`."""
 
     @property
     def writer(self) -> Writer:

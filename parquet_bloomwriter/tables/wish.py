@@ -1,4 +1,4 @@
-"""The columns that should have filters, and their rates: by arguments, or by table properties."""
+"""The requested filters: columns and FPPs, from arguments or from a table's properties."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ DEFAULT_FPP = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """Which columns should have filters."""
+    """The filters that are requested: which columns, which rates, which size."""
 
     rates: Mapping[str, float]
-    """False positive probability by logical name of the leaf."""
+    """False positive probability by logical name of the leaf column."""
 
     max_bytes: int
-    """Largest bitset."""
+    """Maximum size of a bitset, bytes."""
 
     is_by_table: bool
-    """Whether the table's properties ask for it."""
+    """Whether the request comes from the table's properties."""
 
 
 def wish_of(
@@ -47,7 +47,7 @@ def wish_of(
     *,
     exclude: str | Sequence[str] = (),
 ) -> Wish:
-    """Return what is asked for.
+    """Return the requested filters, from arguments and from the table's properties.
 
     Args:
         table: With its columns and properties.
@@ -102,7 +102,7 @@ def wish_of(
 
 
 def leaves_of(columns: TableColumns, names: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the leaves of columns and groups by name, None for all, each of which has its own.
+    """Return the leaf columns of the named columns and groups; None: all leaf columns.
 
     Raises:
         ColumnNotFound: If the table has no such column, or two of one name.
