@@ -1,4 +1,4 @@
-"""The table that a catalog has under a name, by pyiceberg."""
+"""Load a table from its catalog by name, with pyiceberg."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.iceberg.names import TableName
 
 SERIES = "0.12"
-"""The minor version of pyiceberg whose private parts are known here."""
+"""The minor version of pyiceberg whose private functions this package uses."""
 
 
 def load_table(name: TableName) -> Table:
@@ -79,7 +79,7 @@ def open_catalog(name: str) -> Catalog:
 
 
 def check_version() -> None:
-    """Check that pyiceberg is installed, in a version that is known here.
+    """Check that pyiceberg is installed, in a supported version.
 
     Raises:
         InvalidArgument: If not.
@@ -104,7 +104,7 @@ def check_version() -> None:
 
 @contextmanager
 def metadata_errors(name: str) -> Iterator[None]:
-    """Let every error of pyiceberg and of its libraries become a `TableProblem`.
+    """Raise a `TableProblem` in place of every error of pyiceberg and of its libraries.
 
     Catalogs raise errors of HTTP, of databases and of validation, which have no base of their own.
 

@@ -47,34 +47,37 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
 
 ATTEMPT = "bloomify.attempt"
-"""Key of a snapshot's summary: random id of the commit."""
+"""Key in a snapshot's summary of the random id of the commit."""
 
 COMMITTED = "committed"
-"""Attribute of an interruption that came after the commit: what the commit came to."""
+"""Name of the attribute of a `KeyboardInterrupt` or `SystemExit` that came after the commit was
+made: a `SnapshotCommit`."""
 
 _TRIES = 100
-"""Snapshots that are tried before it is said that others are always quicker."""
+"""Maximum number of snapshots that are tried before a commit fails because other commits always
+come first."""
 
 _UNCLEAR_TRIES = 4
-"""Answers of one commit that may be lost or unclear."""
+"""Maximum number of lost or unclear answers to one commit."""
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 2.0
 _READ_BACK_AFTER_S = (0.0, 0.5, 2.0, 5.0)
-"""Seconds before each try to load the table after an unclear answer."""
+"""Seconds to wait before each try to load the table after an unclear answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotCommit:
-    """What a commit came to."""
+    """The result of a commit."""
 
     snapshot: IcebergSnapshot
-    """The branch as it is afterwards."""
+    """The branch after the commit."""
 
     snapshot_id: int | None
-    """Of the snapshot that was made; None if none was."""
+    """Id of the new snapshot; None if no snapshot was made."""
 
     dropped: tuple[tuple[EntryReplacement, str], ...] = ()
-    """Replacements that no longer hold, and why; their new files are in no snapshot of ours."""
+    """Replacements that were dropped, with the reasons; their new files are in no snapshot of
+    ours."""
 
 
 def replace_files(
@@ -84,12 +87,12 @@ def replace_files(
     parameters: Mapping[str, str],
     attempt: str | None = None,
 ) -> SnapshotCommit:
-    """Put new files in the place of old ones, by one snapshot of the branch.
+    """Replace data files by new files, in one snapshot on the branch.
 
     Args:
         snapshot: The branch, as the replacements were made for.
         replacements: Of different files.
-        parameters: What the snapshot's summary says of the work, by key.
+        parameters: Further properties of the snapshot's summary, by key.
         attempt: Random id of the commit; by default a new one.
 
     Raises:
@@ -136,7 +139,7 @@ def set_properties(snapshot: IcebergSnapshot, properties: Mapping[str, str]) -> 
 
 
 class _Commit:
-    """One commit, tried on one head of the branch after the other."""
+    """One commit, tried on the branch's head, and again on each newer head."""
 
     def __init__(
         self,
@@ -157,7 +160,7 @@ class _Commit:
         """Whether the catalog was asked to make the commit."""
 
         self._is_unread = False
-        """Whether it was asked, and the table not seen since."""
+        """Whether the catalog was asked, and the table has not been loaded since."""
 
     def run(self) -> SnapshotCommit:
         """See `replace_files`."""
@@ -219,13 +222,13 @@ class _Commit:
         return None
 
     def _forget_hopeless(self, table: Table) -> None:
-        """Forget unclear tries on a snapshot that is no longer the head: none can succeed."""
+        """Forget unclear tries whose parent snapshot is no longer the head: they cannot succeed."""
         self._is_unread = False
         head = table.metadata.snapshot_by_name(self._branch)
         self._unclear_parents &= set() if head is None else {head.snapshot_id}
 
     def _draft(self, table: Table) -> NewSnapshot | SnapshotCommit:
-        """Return the commit of what holds on the branch's head; what it came to if nothing does."""
+        """Return the new snapshot with the replacements that hold; if none holds, the result."""
         current = self._current = read_again(self._current, table)
         check_replaceable(current)
         if self._was_asked and any(one.path in current.files for one in self._replacements):
@@ -251,7 +254,7 @@ class _Commit:
         return {**self._parameters, **program, ATTEMPT: self._attempt}
 
     def _try(self, table: Table, draft: NewSnapshot) -> SnapshotCommit | None:
-        """Write metadata and ask the catalog; None if another try is due."""
+        """Write metadata and ask the catalog to commit; return None if another try is needed."""
         from pyiceberg.exceptions import CommitFailedException
 
         name = self._base.name
@@ -291,7 +294,7 @@ class _Commit:
         )
 
     def _is_overtaken(self, draft: NewSnapshot) -> bool:
-        """Whether another commit came first, so that a refused try can no longer be made.
+        """Return whether another commit came first, so that a refused try can no longer be made.
 
         What the try wrote is removed then. Else it stays: it may be in a snapshot.
         """
@@ -310,7 +313,7 @@ class _Commit:
         return False
 
     def _after_refusal(self, error: Exception) -> SnapshotCommit:
-        """Raise a refusal of the catalog; but first see that no earlier try was made after all."""
+        """Raise the catalog's refusal as an error, unless an earlier try was made after all."""
         try:
             table = self._reload()
         except TableProblem:
@@ -338,7 +341,7 @@ class _Commit:
         return self._settled(table, found)
 
     def _settled(self, table: Table, found: Snapshot) -> SnapshotCommit:
-        """Return what a commit came to whose snapshot was found in the table."""
+        """Return the result of a commit whose snapshot was found in the table."""
         try:
             with metadata_errors(self._base.name):
                 added = {
@@ -359,7 +362,7 @@ class _Commit:
         )
 
     def _made(self, but: str) -> Unfinished:
-        """Return the error for a commit that was made, of which no more can be found out."""
+        """Return the error for a commit that was made, but whose result cannot be read."""
         return Unfinished(
             f"the commit {self._attempt} was made, but {but}",
             path=self._base.name,
@@ -376,7 +379,7 @@ class _Commit:
 
 
 def _why_not(one: EntryReplacement, current: IcebergSnapshot) -> str | None:
-    """Return why a replacement does not hold on the branch's head, or None."""
+    """Return why a replacement does not hold on the branch's head, or None if it holds."""
     now = current.files.get(one.old.path)
     if now is None:
         return "another program removed it"
@@ -395,7 +398,7 @@ def _why_not(one: EntryReplacement, current: IcebergSnapshot) -> str | None:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether a catalog said that it makes no such commit, for another reason than a conflict."""
+    """Return whether a catalog refused a commit for another reason than a conflict."""
     from pyiceberg.exceptions import (
         AuthorizationExpiredError,
         BadRequestError,
@@ -430,7 +433,7 @@ def _always_late(name: str) -> TableProblem:
 
 
 def _pauses() -> Iterator[float]:
-    """Yield seconds to wait before each try: none at first, then longer and longer, by chance."""
+    """Yield seconds to wait before each try: 0 first, then longer and longer random times."""
     yield 0.0
     for number in range(_TRIES - 1):
         yield random.uniform(0.5, 1) * min(_FIRST_PAUSE_S * 2**number, _LONGEST_PAUSE_S)  # noqa: S311

@@ -1,4 +1,4 @@
-"""Which data files the position deletes and the deletion vectors of a snapshot name.
+"""The data files that the position deletes and the deletion vectors of a snapshot name.
 
     format version 2   a delete file has rows (file_path, pos), of one data file or of many
     format version 3   a deletion vector in a Puffin file has the positions of one data file
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile, ManifestEntry, ManifestFile
 
 FILES_AT_ONCE = 16
-"""Threads that read delete files: mostly waiting on stores."""
+"""Number of threads that read delete files: they mostly wait for stores."""
 
 _PATH_ID = 2147483546
-"""Field id of file_path ("Reserved Field IDs")."""
+"""Field id of the column file_path in delete files ("Reserved Field IDs")."""
 
 _PATH = "file_path"
 _REFERENCED = "referenced-data-file"
@@ -55,14 +55,15 @@ class _Scope(NamedTuple):
     spec_id: int
     partition: tuple[Hashable, ...]
     sequence_number: int
-    """Of the delete file. It can apply to data files of this number and lower ones."""
+    """Sequence number of the delete file, which can apply to data files of this number and lower
+    numbers."""
 
 
 class _Named(NamedTuple):
-    """What the delete files of a snapshot name."""
+    """The data files that the delete files of a snapshot name."""
 
     paths: frozenset[str]
-    """Canonical locations of data files."""
+    """Canonical locations of the named data files."""
 
     unreadable: tuple[_Scope, ...]
 
@@ -81,7 +82,7 @@ class PositionDeletes:
         *,
         known: PositionDeletes | None = None,
     ) -> None:
-        """Remember where they are.
+        """Prepare to read the delete files of some manifests.
 
         Args:
             name: Of the table, for messages.
@@ -98,7 +99,7 @@ class PositionDeletes:
         self._lock = Lock()
 
     def are_known_of(self, manifests: Sequence[ManifestFile]) -> bool:
-        """Whether these are the manifests, and nothing is left to read of them."""
+        """Return whether the deletes of these manifests are already read."""
         paths = [one.manifest_path for one in manifests]
         is_read = not paths or "_named" in self.__dict__
         return is_read and paths == [one.manifest_path for one in self._manifests]
@@ -158,7 +159,7 @@ class PositionDeletes:
                     yield entry
 
     def _paths_named_by(self, delete_file: DataFile) -> frozenset[str] | None:
-        """Return the locations that a delete file names; None if it cannot be read."""
+        """Return the locations of data files in a delete file; None if it cannot be read."""
         location = delete_file.file_path
         known: frozenset[str] | None = self._paths_by_file.get(location)
         if known is not None:
@@ -174,7 +175,7 @@ class PositionDeletes:
 
 
 def canonical_location(location: str) -> str:
-    """Return one spelling for the spellings of a location that readers may take for the same.
+    """Return the canonical spelling of a location, equal for spellings that readers take as equal.
 
     file:/a, file:///a and /a are the same path; s3a://b/k and s3n://b/k are s3://b/k, and so are
     all schemes of one kind of store.

@@ -1,4 +1,4 @@
-"""Trees -> expressions of pyiceberg, by which it leaves out files when it plans a scan; and back.
+"""Conversion of predicate trees into pyiceberg's expressions for planning a scan, and back.
 
 An expression is true for every row for which the tree is true, and maybe for others: what means the
 same to both is converted, all else is `AlwaysTrue`. These are comparisons with whole numbers, text,
@@ -50,7 +50,8 @@ _OPERATORS: Mapping[Operator, type[pe.LiteralPredicate]] = {
     ">=": pe.GreaterThanOrEqual,
 }
 _MOST_VALUES = 200
-"""Values of an IN that pyiceberg looks at; it keeps files for longer ones."""
+"""Maximum number of values in an IN that pyiceberg evaluates; for more values, it keeps all
+files."""
 
 _SYMBOLS: Mapping[type, Operator] = {kind: symbol for symbol, kind in _OPERATORS.items()}
 
@@ -114,7 +115,7 @@ def from_iceberg(expression: pe.BooleanExpression, types: Mapping[str, IcebergTy
 def _python_value(  # noqa: PLR0911  a type each
     literal: Literal[Any], type_: IcebergType | None
 ) -> Value | None:
-    """Return the value of a literal; None if it means the same to both only after a cast."""
+    """Return a literal as Python's value; None if pyiceberg would need a cast to compare it."""
     match type_, literal:
         case ((IntegerType() | LongType()), LongLiteral()):
             return literal.value
@@ -148,7 +149,7 @@ def _any(parts: list[pe.BooleanExpression]) -> pe.BooleanExpression:
 
 
 def _is_alike(value: Any, type_: IcebergType | None) -> bool:  # noqa: ANN401, PLR0911  a type each
-    """Whether a literal of Python means the same to pyiceberg, and is not rounded."""
+    """Return whether pyiceberg understands a Python literal the same way, without rounding."""
     kind = type(value)  # no subclasses: bool is an int, and pandas has finer datetimes
     match type_:
         case IntegerType():

@@ -1,4 +1,4 @@
-"""pyiceberg's scan of a table: which files it plans, and their rows.
+"""pyiceberg's scan of a table: the files that it plans, and their rows.
 
 pyiceberg applies deletes, finds columns by their ids, casts types that were promoted, and fills in
 columns that a file lacks. Of files without deletes it can be spared row groups; files with deletes
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 _BUFFER_BYTES = 8 * 1024 * 1024
-"""As pyiceberg sets it for Parquet."""
+"""Size of the read buffer, bytes, as pyiceberg sets it for Parquet."""
 
 
 def plan(scan: DataScan, name: str) -> list[FileScanTask]:
@@ -94,12 +94,12 @@ def new_scan(metadata: TableMetadata, io: FileIO, snapshot_id: int) -> DataScan:
 
 
 def is_parquet(file: DataFile) -> bool:
-    """Whether a data file is of this format, and not of ORC or Avro."""
+    """Return whether a data file is in Parquet, and not in ORC or Avro."""
     return bool(file.file_format == FileFormat.PARQUET)
 
 
 def schema_of(schema: Schema, names: Sequence[str]) -> Schema:
-    """Return the schema of some columns, in the table's order; of the first one if none is named.
+    """Return the schema of some columns, in the table's order; without names, of the first column.
 
     pyiceberg loses the number of rows of batches without columns.
     """
@@ -107,7 +107,7 @@ def schema_of(schema: Schema, names: Sequence[str]) -> Schema:
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """Return a schema with the types that pyiceberg has for its columns."""
+    """Return the Arrow schema that pyiceberg uses for a table's schema."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow
 
     return schema_to_pyarrow(schema, include_field_ids=False)
@@ -121,13 +121,13 @@ class TaskReader:
     io: FileIO
 
     schema: Schema
-    """The columns to return."""
+    """Schema of the columns to return."""
 
     tasks: Sequence[FileScanTask]
 
     @cached_property
     def arrow(self) -> pa.Schema:
-        """Of all batches."""
+        """Arrow schema of all batches."""
         return arrow_schema(self.schema)
 
     @cached_property
@@ -138,14 +138,14 @@ class TaskReader:
 
     @cached_property
     def _deletes(self) -> dict[str, Any]:
-        """Which rows position deletes take from files, by the files' paths."""
+        """Deleted rows, from position deletes, by the data file's path."""
         from pyiceberg.io.pyarrow import _read_all_delete_files
 
         tasks = [one for one in self.tasks if one.delete_files]
         return _read_all_delete_files(self.io, tasks) if tasks else {}
 
     def prepare(self, name: str) -> None:
-        """Read the delete files, before files are read by several threads.
+        """Read the delete files, before several threads read data files.
 
         Args:
             name: Of the table, for messages.
@@ -183,7 +183,7 @@ class TaskReader:
     def _of_row_groups(
         self, task: FileScanTask, row_groups: Sequence[int]
     ) -> Iterator[pa.RecordBatch]:
-        """Read a Parquet file without deletes as pyiceberg does, but only some row groups."""
+        """Read some row groups of a Parquet file without deletes, as pyiceberg reads files."""
         import pyarrow.dataset as ds
         from pyiceberg.io import pyarrow as by_pyiceberg
         from pyiceberg.schema import prune_columns
@@ -225,7 +225,7 @@ class TaskReader:
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield a batch with the schema's types: files may have string for large_string."""
+    """Yield a batch with the schema's types: files may have string where it has large_string."""
     import pyarrow as pa
 
     yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
@@ -233,7 +233,7 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def scan_errors(name: str) -> Iterator[None]:
-    """Let what pyiceberg cannot read become an error of ours.
+    """Raise an error of this library in place of an error of pyiceberg.
 
     Args:
         name: Of the table or file.

@@ -143,7 +143,7 @@ class Table(ABC):
         """
 
     def why_unlike(self, footer: Footer, name: str, leaf: Leaf) -> str | None:  # noqa: ARG002  one format needs them
-        """Return why stored values may equal other literals than the table's do; None if they do not."""
+        """Return why stored values may equal other literals than the table's do, or None."""
         return None
 
     @abstractmethod
