@@ -56,12 +56,13 @@ if TYPE_CHECKING:
 
 _MS_PER_S = 1000
 _TRIES = 100
-"""Numbers that are tried before it is said that others are always quicker."""
+"""Maximum number of versions that are tried before a commit fails because other commits always come
+first."""
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 2.0
 
 _OWN_FIELDS = ("path", "size", "modificationTime", "dataChange")
-"""Fields of an `add` that belong to the new file."""
+"""Fields of the action `add` that describe the new file instead of the old file."""
 
 _MAPPING_MODE = "delta.columnMapping.mode"
 _ROW_TRACKING = "rowTracking"
@@ -71,11 +72,11 @@ _IN_COMMIT_TIMESTAMP = "inCommitTimestamp"
 
 @dataclass(frozen=True)
 class AddReplacement:
-    """A file of the table, and the one that takes its place."""
+    """A data file of the table, and the new file that replaces it."""
 
     old: Add
     new: Mapping[str, Any]
-    """The new file's `add` (`new_add`)."""
+    """Fields of the new file's `add` (`new_add`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,14 +84,14 @@ class LogCommit:
     """The result of a commit."""
 
     version: int
-    """The version that was made; that of `snapshot` if none was."""
+    """Number of the new version; that of `snapshot` if no version was made."""
 
     snapshot: Snapshot
-    """The table as of the commit."""
+    """The table after the commit."""
 
     kept: tuple[AddReplacement, ...] = ()
     dropped: tuple[tuple[AddReplacement, str], ...] = ()
-    """Replacements that no longer hold, and why; their new files are in no version."""
+    """Replacements that were dropped, with the reasons; their new files are in no version."""
 
 
 def new_add(
@@ -101,7 +102,7 @@ def new_add(
     modified_ms: int,
     tags: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the `add` of a file that is equal to an old one, deletion vector and all.
+    """Return the `add` of a new file with the same rows and deletion vector as an old file.
 
     Args:
         old: The old file.
@@ -120,7 +121,7 @@ def new_add(
 
 
 def remove_of(old: Add, now_ms: int) -> dict[str, Any]:
-    """Return the `remove` of a file whose rows are in another one of the same commit.
+    """Return the `remove` of an old file that a new file in the same commit replaces.
 
     Args:
         old: The file.
@@ -148,12 +149,12 @@ def replace_files(  # noqa: PLR0913  what the log says of a commit
     engine_info: str | None = None,
     on_attempt: Callable[[int], object] | None = None,
 ) -> LogCommit:
-    """Put new files in the place of old ones, by one commit.
+    """Replace data files by new files, in one commit.
 
     Args:
         snapshot: The table, as the replacements were made for.
         replacements: Of different files.
-        operation_parameters: What the history of the table says was asked for.
+        operation_parameters: The request, for the history of the table.
         metrics: What it says of the work, beside numbers and bytes of files.
         attempt: Random id of the commit; by default a new one.
         engine_info: Name and version of the program; by default this one's.
@@ -233,7 +234,7 @@ def set_properties(
 
 
 def check_unchanged(base: Snapshot, current: Snapshot) -> None:
-    """Check that a table is still what replacements of its files were prepared for.
+    """Check that a table still has the schema for which replacements were prepared.
 
     Raises:
         TableChanged: If its schema, or how columns are found, is another one.
@@ -262,7 +263,7 @@ def check_unchanged(base: Snapshot, current: Snapshot) -> None:
 
 
 class _Replacing:
-    """Replacements, as they hold on one version after the other."""
+    """Replacements, checked against each version that a commit is tried on."""
 
     def __init__(self, replacements: Sequence[AddReplacement]) -> None:
         self._all = replacements
@@ -270,7 +271,7 @@ class _Replacing:
         self.dropped: list[tuple[AddReplacement, str]] = []
 
     def actions(self, current: Snapshot, now_ms: int) -> list[Action]:
-        """Return the actions for those that hold on this version."""
+        """Return the actions for the replacements that hold on a version."""
         self.kept, self.dropped = [], []
         paths = {key.path for key in current.files}
         removes: list[Action] = []
@@ -287,14 +288,14 @@ class _Replacing:
         return [*removes, *adds]
 
     def settle(self, made: Commit) -> None:
-        """Tell by an entry of ours, which was found in the log, which replacements it has."""
+        """Determine which replacements are in an entry of ours that was found in the log."""
         paths = {add.path for add in made.adds}
         self.kept = [one for one in self._all if one.new["path"] in paths]
         why = "it did not hold when the commit was made"
         self.dropped = [(one, why) for one in self._all if one.new["path"] not in paths]
 
     def metrics(self) -> dict[str, str]:
-        """Return the numbers of the last version, in the words of Delta's history."""
+        """Return the counts of the last version, under the names in Delta's history."""
         numbers = {
             "numAddedFiles": len(self.kept),
             "numRemovedFiles": len(self.kept),
@@ -307,7 +308,7 @@ class _Replacing:
 def _why_not(
     one: AddReplacement, now: Add | None, current: Snapshot, paths: set[str]
 ) -> str | None:
-    """Return why a replacement does not hold, or None."""
+    """Return why a replacement does not hold on a version, or None if it holds."""
     old = one.old
     if now is None:
         if old.path in paths:
@@ -340,7 +341,7 @@ class _Made(NamedTuple):
 
     snapshot: Snapshot
     found: Commit | None = None
-    """Our entry, if it was found in the log, and not made just now."""
+    """Our entry as found in the log after a lost answer; None if it was made just now."""
 
 
 class _Committer:
@@ -361,7 +362,7 @@ class _Committer:
         self._on_attempt = on_attempt
 
     def commit(self, build: Build, describe: Callable[[], Action]) -> _Made:
-        """Commit what `build` returns, unless that is nothing.
+        """Commit the actions that `build` returns; if there are none, make no commit.
 
         Args:
             build: The actions on a version.
@@ -418,7 +419,7 @@ class _Committer:
 
     @staticmethod
     def _now(current: Snapshot) -> int:
-        """Return the time of a commit on a version, milliseconds since the epoch.
+        """Return the time for a commit on a version, milliseconds since 1970 UTC.
 
         A clock that goes back does not make it earlier than the version before.
 
@@ -442,7 +443,7 @@ class _Committer:
     # ------------------------------------------------------------ what others committed
 
     def _catch_up(self) -> _Made | None:
-        """Read all that was committed since; return it if our own attempt is there.
+        """Read all entries that were committed since; return the result if one is our own attempt.
 
         The log is listed, for entry N+1 could also be missing because it was removed, after others
         had committed many more: nobody would ever read an entry that is created there then.
@@ -475,7 +476,7 @@ class _Committer:
 
 
 def _as_commit(version: int, info: Action, actions: list[Action]) -> Commit:
-    """Return what was committed as it would be read."""
+    """Return the entry of a commit in the form in which it would be read."""
     metadata = [action["metaData"] for action in actions if "metaData" in action]
     return Commit(
         version=version,
@@ -521,6 +522,6 @@ def _this_program() -> str:
 
 
 def _pauses() -> list[float]:
-    """Return how long to wait before each try, seconds."""
+    """Return the seconds to wait before each try."""
     waits = (min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**n) for n in range(_TRIES - 1))
     return [0.0, *(wait * random.uniform(0.5, 1.0) for wait in waits)]  # noqa: S311  no secret

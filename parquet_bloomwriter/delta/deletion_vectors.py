@@ -1,4 +1,4 @@
-"""Deletion vectors: which rows of a data file are deleted.
+"""Deletion vectors: the deleted rows of a data file.
 
 A file's entry in the log describes its vector: where it lies, its size, its number of rows.
 
@@ -63,13 +63,13 @@ class _Descriptor:
     text: str
     offset: int
     size: int
-    """Bytes of the vector, magic number included."""
+    """Size of the vector, bytes, magic number included."""
 
     cardinality: int
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> _Descriptor:
-        """Check the fields that JSON has.
+        """Return the descriptor for fields of JSON, after checking their types.
 
         Raises:
             TableProblem: If one is missing, or of another type.
@@ -92,14 +92,14 @@ class _Descriptor:
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Description of the vector, for messages."""
         return f"the deletion vector {self.storage}{safe(self.text)}"
 
 
 def read_deletion_vector(
     place: TablePlace, descriptor: Mapping[str, Any], *, num_rows: int
 ) -> NDArray[np.int64]:
-    """Return which rows of a data file are deleted.
+    """Return the positions of the deleted rows of a data file.
 
     Args:
         place: Where the table lies.

@@ -1,4 +1,4 @@
-"""Values of partition columns: text in the log, by the types of the table's schema.
+"""Values of partition columns: texts in the log, parsed by the types of the table's schema.
 
     string          as it is               timestamp       1970-01-01T00:00:00.123456Z
     numbers         in decimals            timestamp_ntz   1970-01-01 00:00:00.123456
@@ -36,7 +36,7 @@ _MOMENT = re.compile(
 
 
 def partition_value(text: str | None, type_: object, column: str) -> PartitionValue:
-    """Return the value that a text of the log stands for.
+    """Parse the text of a partition value.
 
     Args:
         text: As the log has it; None for null.

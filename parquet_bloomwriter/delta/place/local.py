@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 _NS_PER_MS = 1_000_000
 
 LOG = "_delta_log"
-"""Folder of the log, in the table's."""
+"""Name of the log's folder, in the table's folder."""
 
 
 class LogFile(NamedTuple):
     """A file of the log."""
 
     name: str
-    """Below the log's folder, with "/"."""
+    """Path of the file below the log's folder, with "/"."""
 
     size: int
-    """Bytes."""
+    """Size of the file, bytes."""
 
     modified_ms: int
-    """Milliseconds since the epoch."""
+    """Time of modification, milliseconds since 1970 UTC."""
 
 
 class LocalPlace:
@@ -51,7 +51,7 @@ class LocalPlace:
     """
 
     def __init__(self, root: str) -> None:
-        """Take the table in a folder; nothing is read.
+        """Prepare access to the table in a folder, without reading anything.
 
         Args:
             root: Absolute path.
@@ -85,7 +85,7 @@ class LocalPlace:
         return sorted(found)
 
     def log_names(self) -> Iterator[str]:
-        """Yield the names of the files directly in the log's folder; lists as little as it can.
+        """Yield the names of the files directly in the log's folder; list no more than needed.
 
         Raises:
             FileNotFoundError: If there is no log; a store of objects may yield nothing instead.
@@ -203,7 +203,7 @@ class LocalPlace:
 
     @staticmethod
     def _is_ours(path: str, attempt: str) -> bool:
-        """Whether an entry has the id of an attempt; no if it cannot be read."""
+        """Return whether an entry has the id of an attempt; False if it cannot be read."""
         try:
             with open_local(path) as source:
                 return attempt.encode() in source.read_at(0, source.size)

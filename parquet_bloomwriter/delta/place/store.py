@@ -1,4 +1,4 @@
-"""Tables on stores.
+"""Delta tables on stores: how each kind of store creates an entry of the log exclusively.
 
 S3, GCS, Azure   an entry of the log is put under the condition that there is none
 HDFS, SFTP       it is written beside its place, and renamed, which fails if the name is taken;
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 _JSON = "application/json"
 _NS_PER_MS = 1_000_000
 _NO_HOSTS = ("s3", "gs", "memory")
-"""Stores whose URLs name buckets or folders, and no host."""
+"""Kinds of stores whose URLs name buckets or folders, and no host."""
 
 
 def _store_of(url: str) -> tuple[str, str]:
-    """Return the kind of store that a URL is on, and the host that is asked, if the URL names it.
+    """Return the kind of store of a URL, and the host in the URL that would be connected to.
 
     A log may name other buckets and containers, as shallow clones do, but no other host: whoever
     wrote the log would decide which machine gets connections, and what users sign in with.
@@ -46,7 +46,7 @@ def _store_of(url: str) -> tuple[str, str]:
 
 
 class StorePlace:
-    """See `LocalPlace`."""
+    """A table on a store. The methods are those of `LocalPlace`."""
 
     def __init__(self, url: str) -> None:
         """Connect to the store of a table.
