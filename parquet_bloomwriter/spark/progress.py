@@ -118,7 +118,7 @@ def progress_folder(folder: str, progress: Progress, tasks: list[FileTask]) -> I
 
 
 class _FolderWatcher:
-    """Reports new files in the folder, but never more than there are: tasks may run twice."""
+    """Reports new files in the folder, at most as many as there are: tasks may run twice."""
 
     def __init__(self, folder: str, progress: Progress, tasks: list[FileTask]) -> None:
         self._folder = Path(folder)

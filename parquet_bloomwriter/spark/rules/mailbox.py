@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _MAX_WAITING = 2
-"""Threads that wait for requests of one session."""
+"""Maximum number of threads that wait for requests of one session."""
 
 
 class Attendants:

@@ -32,7 +32,7 @@ class StoreTable:
     """The objects of a table."""
 
     root: str
-    """URL of the prefix."""
+    """URL of the table's prefix."""
 
     files: tuple[TableFile, ...]
 
