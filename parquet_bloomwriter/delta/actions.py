@@ -178,8 +178,8 @@ def parse_actions(data: bytes, *, name: str, root: str) -> Iterator[tuple[str, d
 
     Args:
         data: Lines of JSON.
-        name: Of the file, for messages.
-        root: Of the table, for messages.
+        name: Name of the file, for messages.
+        root: Root of the table, for messages.
 
     Raises:
         TableProblem: If a line is no action, or an action lacks what identifies it.

@@ -106,10 +106,10 @@ def new_add(
 
     Args:
         old: The old file.
-        uri: Path of the new one, as the log has it.
-        size: Bytes of the new one.
-        modified_ms: When it was written, milliseconds since the epoch.
-        tags: All its tags; None for those of the old one.
+        uri: URI of the new file, as the log stores it.
+        size: Size of the new file, bytes.
+        modified_ms: Time at which the new file was written, milliseconds since 1970 UTC.
+        tags: All tags of the new file; None for the tags of the old file.
     """
     new = dict(old.raw)
     new.update(path=uri, size=size, modificationTime=modified_ms, dataChange=False)
@@ -153,9 +153,9 @@ def replace_files(  # noqa: PLR0913  what the log says of a commit
 
     Args:
         snapshot: The table, as the replacements were made for.
-        replacements: Of different files.
+        replacements: The replacements, each of a different file.
         operation_parameters: The request, for the history of the table.
-        metrics: What it says of the work, beside numbers and bytes of files.
+        metrics: Further metrics for the history, besides numbers and bytes of files.
         attempt: Random id of the commit; by default a new one.
         engine_info: Name and version of the program; by default this one's.
         on_attempt: Called with the number of each entry just before it is tried.

@@ -102,8 +102,8 @@ def read_deletion_vector(
     """Return the positions of the deleted rows of a data file.
 
     Args:
-        place: Where the table lies.
-        descriptor: Of the vector, as the log has it.
+        place: The place of the table.
+        descriptor: Descriptor of the vector in the log.
         num_rows: Rows of the data file, deleted ones included.
 
     Returns:

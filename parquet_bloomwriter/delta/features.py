@@ -194,9 +194,9 @@ def check_replaceable(
     """Check that files of a table can be replaced by equal ones.
 
     Args:
-        protocol: Of the table.
-        metadata: Of the table.
-        files: Its active files.
+        protocol: Protocol of the table.
+        metadata: Metadata of the table.
+        files: Active files of the table.
         root: Path or URL of the table, for errors.
 
     Raises:

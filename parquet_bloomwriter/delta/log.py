@@ -81,7 +81,7 @@ def find_segment(place: TablePlace, version: int | None = None) -> Segment:
     """Find the checkpoint and the entries from which a version is read.
 
     Args:
-        place: Where the table lies.
+        place: The place of the table.
         version: The version; None for the last one.
 
     Raises:

@@ -41,7 +41,7 @@ def partition_value(text: str | None, type_: object, column: str) -> PartitionVa
     Args:
         text: As the log has it; None for null.
         type_: The column's type, as the schema has it.
-        column: Its name, for messages.
+        column: Name of the column, for messages.
 
     Returns:
         None for null; a `datetime` of UTC for `timestamp`, and without a zone for `timestamp_ntz`.

@@ -109,7 +109,7 @@ def metadata_errors(name: str) -> Iterator[None]:
     Catalogs raise errors of HTTP, of databases and of validation, which have no base of their own.
 
     Args:
-        name: Of the table, for messages.
+        name: Name of the table, for messages.
 
     Raises:
         TableProblem: If the block raises an error that is not this library's.

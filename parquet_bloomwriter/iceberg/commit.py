@@ -91,7 +91,7 @@ def replace_files(
 
     Args:
         snapshot: The branch, as the replacements were made for.
-        replacements: Of different files.
+        replacements: The replacements, each of a different file.
         parameters: Further properties of the snapshot's summary, by key.
         attempt: Random id of the commit; by default a new one.
 

@@ -85,9 +85,9 @@ class PositionDeletes:
         """Prepare to read the delete files of some manifests.
 
         Args:
-            name: Of the table, for messages.
+            name: Name of the table, for messages.
             io: Opens the table's files.
-            manifests: Those of delete files.
+            manifests: Manifests of delete files.
             known: Deletes of an earlier snapshot: files that were read then are not read again.
         """
         self._paths_by_file: dict[str, frozenset[str]] = (
@@ -109,7 +109,7 @@ class PositionDeletes:
 
         Args:
             data_file: The file.
-            sequence_number: Its data sequence number.
+            sequence_number: Data sequence number of the data file.
 
         Raises:
             TableProblem: If a manifest cannot be read.

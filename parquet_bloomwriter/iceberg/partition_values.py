@@ -41,8 +41,8 @@ def identities(
     """Yield the columns that a partition spec uses unchanged: name, position in it, and field.
 
     Args:
-        spec: Of data files.
-        fields: The table's, by dotted names.
+        spec: Partition spec of data files.
+        fields: Fields of the table, by dotted name.
     """
     by_id = {
         several[0].field_id: (name, several[0])

@@ -64,7 +64,7 @@ def to_iceberg(tree: Expression, types: Mapping[str, IcebergType]) -> pe.Boolean
 
     Args:
         tree: A predicate.
-        types: Of the columns that the expression may name, by their dotted names.
+        types: Types of the columns that the expression may name, by dotted name.
     """
     match tree:
         case And(operands):
@@ -90,8 +90,8 @@ def from_iceberg(expression: pe.BooleanExpression, types: Mapping[str, IcebergTy
     """Return a tree that is true at least where an expression is.
 
     Args:
-        expression: Of a scan, not bound to a schema.
-        types: Of the columns that the tree may name, by their dotted names.
+        expression: Expression of a scan, not bound to a schema.
+        types: Types of the columns that the tree may name, by dotted name.
     """
     match expression:
         case pe.And(left=left, right=right):

@@ -44,7 +44,7 @@ def plan(scan: DataScan, name: str) -> list[FileScanTask]:
 
     Args:
         scan: The scan.
-        name: Of the table, for messages.
+        name: Name of the table, for messages.
 
     Raises:
         UnsupportedTable: If pyiceberg cannot apply the table's deletes.
@@ -60,10 +60,10 @@ def data_files_of(
     """Return the data files of a snapshot, in the order of its manifests.
 
     Args:
-        name: Of the table, for messages.
-        metadata: The table's.
-        io: What opens manifests.
-        snapshot_id: Of the snapshot.
+        name: Name of the table, for messages.
+        metadata: The table's metadata.
+        io: Opens manifests.
+        snapshot_id: Id of the snapshot.
 
     Raises:
         UnsupportedTable: If a manifest is encrypted.
@@ -84,9 +84,9 @@ def new_scan(metadata: TableMetadata, io: FileIO, snapshot_id: int) -> DataScan:
     """Return a scan of all rows of a snapshot.
 
     Args:
-        metadata: The table's.
-        io: What opens its files.
-        snapshot_id: Of the snapshot.
+        metadata: The table's metadata.
+        io: Opens the table's files.
+        snapshot_id: Id of the snapshot.
     """
     from pyiceberg.table import DataScan
 
@@ -148,7 +148,7 @@ class TaskReader:
         """Read the delete files, before several threads read data files.
 
         Args:
-            name: Of the table, for messages.
+            name: Name of the table, for messages.
 
         Raises:
             UnsupportedTable, TableProblem: As `batches`.
@@ -236,7 +236,7 @@ def scan_errors(name: str) -> Iterator[None]:
     """Raise an error of this library in place of an error of pyiceberg.
 
     Args:
-        name: Of the table or file.
+        name: Name of the table or file.
 
     Raises:
         UnsupportedTable: If pyiceberg does not support what the table has.

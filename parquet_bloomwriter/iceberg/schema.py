@@ -68,7 +68,7 @@ class IcebergColumns:
         """Read the schema.
 
         Args:
-            schema: Of the table.
+            schema: Schema of the table.
             name_mapping: Names of fields in files without ids, if the table has such a mapping.
         """
         self._name_mapping = name_mapping

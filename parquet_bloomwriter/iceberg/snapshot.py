@@ -167,7 +167,7 @@ def read_snapshot(
 
     Args:
         given: The table's name, iceberg://CATALOG/NAMESPACE.TABLE.
-        snapshot_id: Of the snapshot.
+        snapshot_id: Id of the snapshot.
         branch: Name of the branch whose last snapshot is meant.
 
     Raises:
@@ -195,7 +195,7 @@ def snapshot_of(
     Args:
         name: The table's name as a URL.
         table: The table.
-        snapshot_id: Of the snapshot.
+        snapshot_id: Id of the snapshot.
         branch: Name of the branch whose last snapshot is meant.
         known: An earlier snapshot of the table: manifests, which never change, are not read again.
 
@@ -272,7 +272,7 @@ def state_of(
     Args:
         name: The table's name as a URL.
         table: The table.
-        snapshot_id: Of the snapshot.
+        snapshot_id: Id of the snapshot.
         branch: Name of the branch; None for `main`.
 
     Returns:

@@ -92,8 +92,8 @@ def create(  # noqa: PLR0913  all by keyword
         one_writer: You promise that no other process changes the index at the same time. Needed
             where the index lies on a store that ignores conditional requests; others do not need
             the promise.
-        engine: What builds the filters; by default threads of this process.
-        progress: Receives how the work goes on.
+        engine: The engine that builds the filters; by default threads of this process.
+        progress: Receives the progress of the work.
 
     Returns:
         The new index, with the files that have no filters, and why.

@@ -121,8 +121,8 @@ def are_unchanged(files: FileTable, root: str, places: NDArray[np.int64]) -> NDA
     """Look at known files on disk or store, and return for each whether it is unchanged.
 
     Args:
-        files: That the version knows.
-        root: Of the table, absolute.
+        files: The data files that the version knows.
+        root: Root of the table, absolute.
         places: 0-based positions in `files`, shape (n,).
 
     Returns:

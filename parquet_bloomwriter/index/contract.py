@@ -75,7 +75,7 @@ def with_names(options: Mapping[str, str], names: Collection[str], *, adds: bool
     """Return options of a log entry that record the names of columns.
 
     Args:
-        options: Of the entry.
+        options: Options of the log entry.
         names: Dotted names of all columns in the files that the version adds.
         adds: Whether it also knows files of the version before, whose names the options have.
     """
@@ -91,7 +91,7 @@ def recorded_names(options: Mapping[str, str]) -> list[str] | None:
     """Return the names of all columns in the files that an index knows; None if not recorded.
 
     Args:
-        options: Of the index's entry.
+        options: Options of the index's log entry.
     """
     try:
         found = json.loads(options.get(_COLUMNS, ""))

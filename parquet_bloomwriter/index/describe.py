@@ -83,9 +83,9 @@ def report_on(
     """Report on an action.
 
     Args:
-        log: The index's.
+        log: The index's log.
         entry: The entry that counts after the action.
-        action: Its name.
+        action: Name of the action.
         changed: Whether it did anything.
         facts: Fields of the report that the entry does not tell.
     """

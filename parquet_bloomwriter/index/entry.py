@@ -219,7 +219,7 @@ class Entry:
         It is only a name, until it is compared with what the caller named (`layout.is_among`).
 
         Args:
-            folder: The index's, absolute.
+            folder: The index's folder, absolute.
         """
         return os.path.dirname(os.path.dirname(folder)) if self.root is None else self.root
 

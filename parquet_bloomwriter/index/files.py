@@ -147,7 +147,7 @@ def settled(fd: int, path: str, folder: str | None) -> os.stat_result | None:
 
     Args:
         fd: The file.
-        path: Its path, absolute.
+        path: Absolute path of the file.
         folder: Where a temporary file may be made. None: nothing may be written, and the caller
             identifies the file by its `st_ctime_ns`, too.
 

@@ -85,8 +85,8 @@ def warn_of_home(folder: str, root: str) -> None:
     """Log a warning if users who cannot write to a table can write to its index.
 
     Args:
-        folder: The index's, absolute; on a store there is no warning.
-        root: The table's, absolute. If it is on a store, every user but this one and root counts.
+        folder: The index's folder, absolute; on a store there is no warning.
+        root: The table's root, absolute. On a store, every user but this one and root counts.
     """
     home = os.path.dirname(folder)
     if home in _warned or is_on_store(folder) or not hasattr(os, "geteuid"):

@@ -146,7 +146,7 @@ def is_among(root: str, asked: Iterable[str]) -> bool:
     with it, and any other root is never opened, resolved or connected to.
 
     Args:
-        root: Of the table, as `root_of` returns it.
+        root: Root of the index's table.
         asked: The folders and files that the caller named, absolute.
     """
     return any(is_in(root, one) or is_in(one, root) for one in asked)

@@ -64,7 +64,7 @@ class TaskProgress:
 
         Args:
             sizes: Number of files and bytes of each task.
-            progress: What to call for finished files; it has been told the totals.
+            progress: Receives finished files; it has already received the totals.
         """
         self._sizes = iter(sizes)
         self._progress = progress

@@ -153,7 +153,7 @@ class Table(ABC):
         Args:
             name: A dotted name in a predicate.
             leaf: The column of the file; None if none was found.
-            footer: The file's.
+            footer: The file's footer.
 
         Returns:
             None if the stored values equal the same literals as the table's values. Otherwise what
@@ -203,8 +203,8 @@ class TableFile(Location, ABC):
         """Return the leaf columns of the given names that the file has.
 
         Args:
-            names: Of columns of the table.
-            footer: The file's, as `named` returns it.
+            names: Names of columns of the table.
+            footer: The file's footer, as `named` returns it.
 
         Raises:
             ColumnNotFound: If the table has no such column.
@@ -228,8 +228,8 @@ def columns_of_file(
 
     Args:
         source: The path or `TableFile` by which the file was opened.
-        footer: Its footer, with the names by which its columns are known.
-        names: Of columns; None for all.
+        footer: The file's footer; columns have the names by which they are looked up.
+        names: Names of columns; None for all columns.
 
     Raises:
         ColumnNotFound: If a name matches nothing, or is ambiguous.

@@ -51,7 +51,7 @@ class AsOf:
         """Check that no snapshot or branch is asked for, which a Delta table does not have.
 
         Args:
-            name: Of the table, for people.
+            name: Name of the table, for messages.
 
         Raises:
             InvalidArgument: If a snapshot or branch is.
@@ -67,7 +67,7 @@ class AsOf:
         """Check that neither a version, nor both a snapshot and a branch, are asked for.
 
         Args:
-            name: Of the table, for people.
+            name: Name of the table, for messages.
 
         Raises:
             InvalidArgument: If a version is, or a snapshot and a branch.
@@ -87,7 +87,7 @@ class AsOf:
         """Check that no version, snapshot or branch is asked for, which plain files do not have.
 
         Args:
-            name: Of a file or folder, for people.
+            name: Name of the file or folder, for messages.
 
         Raises:
             InvalidArgument: If anything is.
@@ -114,9 +114,9 @@ def find_table(given: object, *, filesystem: object = None, as_of: AsOf = LAST) 
     """Return the table at a path or URL; None if there is no table.
 
     Args:
-        given: What a verb takes; only paths can be tables.
-        filesystem: What the path is relative to.
-        as_of: Which state of the table.
+        given: The argument of a verb; only paths can be tables.
+        filesystem: File system that the path is relative to.
+        as_of: The state of the table.
 
     Raises:
         InvalidArgument: If a state is asked for of what is no table, or is not there.
@@ -227,8 +227,8 @@ def find_inputs(
 
     Args:
         given: Paths or URLs of tables, files and folders, and glob patterns; one or many.
-        filesystem: What the paths are relative to.
-        as_of: Which state of the tables.
+        filesystem: File system that the paths are relative to.
+        as_of: The state of the tables.
 
     Raises:
         InvalidArgument: As `find_sources` and `find_table`.

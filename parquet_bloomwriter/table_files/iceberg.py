@@ -204,7 +204,7 @@ class IcebergTable(Table):
         """Return the columns by whose identity a spec partitions: position in the spec, and field.
 
         Args:
-            spec_id: Of a data file.
+            spec_id: Partition spec id of a data file.
         """
         if spec_id not in self._identities:
             spec = self.metadata.specs().get(spec_id)
@@ -247,7 +247,7 @@ def open_table(
 
     Args:
         given: The table's name, iceberg://CATALOG/NAMESPACE.TABLE.
-        snapshot_id: Of the snapshot.
+        snapshot_id: Id of the snapshot.
         branch: Name of the branch whose last snapshot is meant, if none is asked for by id.
 
     Raises:

@@ -130,7 +130,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             `write.parquet.bloom-filter-enabled.column.NAME` of Iceberg tables. Patterns as for
             `bloomify`.
         exclude: Columns, in the same words, that get no filter.
-        branch: Of an Iceberg table; None for its main branch.
+        branch: Name of the branch of an Iceberg table; None for its main branch.
         fpp: False positive probability, as for `bloomify`; None for what the table's properties
             say, else 0.01.
         ndv: Distinct values per row group, if known: saves memory while building.
@@ -144,8 +144,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         newest_first: Begin with the newest files, partition by partition.
         jobs: Threads in all; by default two for each core, and 16 on stores.
         dry_run: Read footers, and write nothing.
-        progress: Of the run.
-        workers: What writes the new files; by default threads of this process.
+        progress: Receives the progress of the run.
+        workers: The threads or tasks that write the new files; by default threads of this process.
 
     Returns:
         What was done.

@@ -61,9 +61,9 @@ class Chooser:
         """Prepare the choice of files for some columns.
 
         Args:
-            table: At the version that is to be changed.
-            records: Of earlier runs.
-            asked: Logical names of leaves.
+            table: The table at the version that will be changed.
+            records: Records of earlier runs.
+            asked: Logical names of leaf columns.
         """
         self._table = table
         self._records = records
@@ -73,7 +73,7 @@ class Chooser:
         """Choose files of which a column chunk lacks a filter.
 
         Args:
-            rebuilds: Choose those as well that have all filters.
+            rebuilds: Choose files that have all filters, too.
         """
         names = frozenset(self._asked)
         files = self._table.files
@@ -191,7 +191,7 @@ def in_order(tasks: Sequence[Task], *, newest_first: bool) -> list[Task]:
     """Sort tasks so that files of one partition are together: then a commit touches few partitions.
 
     Args:
-        tasks: In the order of the table.
+        tasks: The tasks, in the order of the table's files.
         newest_first: The partition with the newest file comes first, and in it the newest file.
     """
     partitions: dict[Hashable, list[Task]] = {}
@@ -228,8 +228,8 @@ def batches(tasks: Iterable[Task], *, num_files: int, num_bytes: int) -> Iterato
     """Cut tasks into batches, one for each commit.
 
     Args:
-        tasks: In order.
-        num_files: At most so many files in a batch.
+        tasks: The tasks, in order.
+        num_files: Maximum number of files in a batch.
         num_bytes: A batch ends before this is exceeded, but has one file at least.
     """
     batch: list[Task] = []

@@ -27,7 +27,7 @@ def open_table(given: str | os.PathLike[str], *, branch: str | None = None) -> C
 
     Args:
         given: Path or URL of a Delta table's folder, or name of an Iceberg table.
-        branch: Of an Iceberg table; None for its main branch.
+        branch: Name of the branch of an Iceberg table; None for its main branch.
 
     Raises:
         InvalidArgument: If there is no table, or no such branch.

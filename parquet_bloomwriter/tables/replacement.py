@@ -118,7 +118,7 @@ class Threads:
 
         Args:
             jobs: Number of threads.
-            progress: Of the run.
+            progress: Receives the progress of the run.
         """
         self._jobs = jobs
         self._progress = progress

@@ -71,11 +71,11 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
     Args:
         table: Path or URL of a Delta table's folder, or iceberg://CATALOG/NAMESPACE.TABLE.
         columns: Columns as the table names them; None takes every filter.
-        branch: Of an Iceberg table; None for its main branch.
+        branch: Name of the branch of an Iceberg table; None for its main branch.
         limits: When a commit is made; by default after 500 files or 20 GiB.
         jobs: Threads in all; by default two for each core, and 16 on stores.
         dry_run: Read footers, and write nothing.
-        progress: Of the run.
+        progress: Receives the progress of the run.
 
     Raises:
         BloomwriterError: In the same cases as `bloomify_table`.

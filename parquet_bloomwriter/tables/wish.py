@@ -50,7 +50,7 @@ def wish_of(
     """Return the requested filters, from arguments and from the table's properties.
 
     Args:
-        table: With its columns and properties.
+        table: The table, with its columns and properties.
         names: Logical names, as arguments, "*" for all columns; None for those that the table's
             properties have.
         fpp: As an argument: for all columns, or by name; None for what the table's properties have,

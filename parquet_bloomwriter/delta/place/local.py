@@ -133,7 +133,7 @@ class LocalPlace:
         reading what is there: data that carry the id of the attempt are ours.
 
         Args:
-            name: Of the entry.
+            name: Name of the entry.
             data: The entry, which holds `attempt`.
             attempt: Random id of this attempt.
 
@@ -189,7 +189,7 @@ class LocalPlace:
         the root. Its name is that of the old one with another random id.
 
         Args:
-            old_uri: Of the file whose place it takes, as the log has it.
+            old_uri: URI in the log of the old file that the new file replaces.
         """
         return new_uri(old_uri)
 

@@ -52,7 +52,7 @@ class StorePlace:
         """Connect to the store of a table.
 
         Args:
-            url: Of its folder, without a slash at its end.
+            url: URL of the table's folder, without a slash at its end.
 
         Raises:
             InvalidArgument: If nothing here can open the URL, or it holds a password.

@@ -74,7 +74,7 @@ def build_version(
     """Build a version, and commit it.
 
     Args:
-        log: The index's.
+        log: The index's log.
         stable: The entry that the action starts from.
         begin: The entry to begin with, whose columns have the filters that stay.
         request: The content.
@@ -129,9 +129,9 @@ def with_slices(
 
     Args:
         transaction: The action.
-        column: With the parts of the new version.
-        files: That the new version knows.
-        stop: Ids of all these files are below.
+        column: The column, with the parts of the new version.
+        files: The data files that the new version knows.
+        stop: A number above the ids of all these files.
 
     Raises:
         IndexBusy: If another process has cancelled the action.
@@ -223,7 +223,7 @@ def _with_values(
 
     Args:
         transaction: The action.
-        column: With the filter of the last version, or without any.
+        column: The column, with the filter of the last version or without a filter.
         partials: Filters of the new files' values, or the files that hold them.
         stop: The filter then covers all files whose id is below.
 

@@ -111,7 +111,7 @@ def read_filters_of(
     Args:
         path: Absolute.
         file: The state that the file must be in; None: any.
-        request: Which columns, and how.
+        request: Which columns get filters, and how the filters are built.
 
     Returns:
         By column: the filters, or why there are none, a clause. None if the file is not, or no
@@ -169,7 +169,7 @@ def embedded_filters(
 
     Args:
         source: The file.
-        footer: Its footer.
+        footer: The file's footer.
         leaf: The column.
         plan: Limits: each filter is folded as far as its rate allows, and all together have at
             most the bytes that a file may have.
@@ -208,7 +208,7 @@ def value_filter(
 
     Args:
         source: The file.
-        footer: Its footer.
+        footer: The file's footer.
         leaf: The column.
         plan: Rate and limits.
         partial: Gets every value.

@@ -47,7 +47,7 @@ def balanced_groups(tasks: Sequence[FileTask], most: int) -> list[list[FileTask]
 
     Args:
         tasks: The files.
-        most: Groups at most; there are fewer if there is less than `_WORTH_A_GROUP` for each.
+        most: Maximum number of groups; fewer if there is less than `_WORTH_A_GROUP` for each.
     """
     by_id = sorted(tasks, key=_file_id)
     weights = [task.file.size + _BYTES_OF_OPENING for task in by_id]

@@ -104,9 +104,9 @@ def plan_slices(folder: str, parts: Sequence[IndexFile], files: FileTable) -> Sl
     """Find the groups of a column that are large enough for slices.
 
     Args:
-        folder: Of the index, absolute.
-        parts: Of the column.
-        files: That the version knows.
+        folder: The index's folder, absolute.
+        parts: Parts of the column.
+        files: The data files that the version knows.
 
     Returns:
         The plan; None if no group is large enough.

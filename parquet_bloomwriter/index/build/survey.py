@@ -125,7 +125,7 @@ def survey_files(
         files: The files.
         config: The columns, and limits.
         strict: Whether each column must be one that can be indexed in some file, at least.
-        table: What knows whether a column of a file is the table's, if its metadata tell.
+        table: The table, if it has metadata that describe the columns of its files.
 
     Raises:
         InvalidArgument: If no file can be read, a column cannot be indexed in any of them, the
@@ -180,8 +180,8 @@ def check_nothing_unknown(options: Mapping[str, str], leftovers: Leftovers) -> N
     """Check that a listing skipped no unknown file, if lookups by the index list nothing.
 
     Args:
-        options: Of the index's entry.
-        leftovers: What the listing passed over.
+        options: Options of the index's log entry.
+        leftovers: The files that the listing skipped.
 
     Raises:
         InvalidArgument: If the contract is "immutable", and links lead nowhere.
@@ -340,8 +340,8 @@ def _check_column(name: str, facts: Sequence[_FileFacts], at: int, *, is_known: 
     """Raise if no file has a column that can be indexed, with the reason that most files give.
 
     Args:
-        name: The column's.
-        facts: Of all files that can be read.
+        name: Name of the column.
+        facts: Facts about all files that can be read.
         at: The column's position among those of the index.
         is_known: Whether the table has the column, for certain.
     """

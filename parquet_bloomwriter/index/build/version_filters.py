@@ -85,8 +85,8 @@ def make_plan(
         config: The configuration of the index.
         num_distinct: By column, the distinct values that partial filters of all files are made
             for; other columns get none.
-        root: The table's, absolute.
-        folder: The version's, absolute.
+        root: Root of the table, absolute.
+        folder: Folder of the version, absolute.
     """
     columns = tuple(
         ColumnPlan(
@@ -112,9 +112,9 @@ def build_filters(
 
     Args:
         tasks: The files.
-        plan: Which filters, and how.
-        engine: What does the work; None: threads of this process.
-        progress: Told how the work goes on.
+        plan: Which filters to build, and how.
+        engine: The engine that builds them; None: threads of this process.
+        progress: Receives the progress of the work.
 
     Raises:
         IndexProblem: If the engine did not work on all files.

@@ -49,7 +49,7 @@ def transpose(filters: NDArray[np.uint8], slices: NDArray[np.uint8]) -> None:
 
     Args:
         filters: Shape (t, c), multiples of 64 and 8, contiguous.
-        slices: Where the result goes, shape (8 c, t / 8), contiguous.
+        slices: The array for the result, shape (8 c, t / 8), contiguous.
     """
     num_filters, num_bytes = filters.shape
     above, across = num_filters // _BITS, num_bytes // _BYTES
@@ -68,7 +68,7 @@ def and_rows(rows: Iterable[NDArray[np.uint64]], result: NDArray[np.uint64]) -> 
     Rows are taken as long as any bit is left: those behind need not be read.
 
     Args:
-        rows: At least one, each of the shape of `result`.
+        rows: Rows of bits, at least one, each of the shape of `result`.
         result: Shape (n,); what it held is overwritten.
     """
     result[:] = np.uint64(0xFFFFFFFFFFFFFFFF)

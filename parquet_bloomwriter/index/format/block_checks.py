@@ -118,8 +118,8 @@ def checks_of(filters: Sequence[bytes], seed: int, row_group: int = 0) -> bytes:
 
     Args:
         filters: Usual header and bitset of each; empty: there is none.
-        seed: Of the file.
-        row_group: Its ordinal.
+        seed: Seed of the file's checksums.
+        row_group: Ordinal of the row group.
     """
     lengths = np.array([len(one) for one in filters], np.int64)
     found = []
@@ -152,7 +152,7 @@ def hashes_of_blocks(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Return the XXH64 of each block.
 
     Args:
-        bits: Of k filters, or blocks of them, shape (k, bytes).
+        bits: Bitsets of k filters, or blocks of them, shape (k, bytes).
 
     Returns:
         Shape (k, blocks).
@@ -169,9 +169,9 @@ def sums_of(
     """Return the sum S of each group.
 
     Args:
-        hashes: Of one or some blocks of all filters, shape (filters,) or (filters, blocks).
+        hashes: Hashes of one block or more of all filters, shape (filters,) or (filters, blocks).
         slots: Ordinal of each filter in its group, shape (filters,).
-        firsts: Where each group begins among the filters, ascending, shape (groups,).
+        firsts: Position of each group's first filter, ascending, shape (groups,).
 
     Returns:
         Shape (groups,) or (groups, blocks).
@@ -217,10 +217,10 @@ class CheckedGroups:
 
         Args:
             bundle: The bundle.
-            starts: Where the bitset of each of its filters begins.
-            checks: Where the checksums of the row group begin, absolute, bytes.
-            seed: Of the file.
-            row_group: Its ordinal.
+            starts: Position of each filter's bitset, absolute, bytes.
+            checks: Position of the row group's checksums, absolute, bytes.
+            seed: Seed of the file's checksums.
+            row_group: Ordinal of the row group.
         """
         num = bundle.num_groups
         at = bundle.first_check + np.arange(num)

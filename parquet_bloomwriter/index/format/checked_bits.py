@@ -59,11 +59,11 @@ def look_up(  # noqa: PLR0913, PLR0917  as a kernel has them
 
     Args:
         groups: The groups.
-        which: Some of them, shape (c,); one may be there several times, with several hashes.
-        hashes: The hash for each of these, shape (c,) or (1,).
-        targets: Where among the answers that of the first member of each belongs, shape (c,).
+        which: Ordinals of groups, shape (c,); a group may occur several times, with several hashes.
+        hashes: The hash for each of these groups, shape (c,) or (1,).
+        targets: Position in `answers` of each group's first member, shape (c,).
         answers: To be written: whether each member might contain the hash.
-        reader: Of their files, by the ordinals in `groups.part_of`.
+        reader: Reads the files of the groups, by the ordinals in `groups.part_of`.
 
     Raises:
         IndexProblem: If any bit is not as it was written.
@@ -170,7 +170,7 @@ def whole_filters(
 
     Args:
         groups: The groups.
-        slab: Some of them, as `slabs` returns them.
+        slab: Ordinals of groups, as `slabs` returns them.
         source: Their file.
 
     Returns:

@@ -73,9 +73,9 @@ def columns_holding(names: Iterable[str], list_or_map: str, part: Part) -> list[
     """Return the indexed columns that hold a part (elements, keys or values) of a list or a map.
 
     Args:
-        names: Of the indexed columns.
-        list_or_map: Its dotted path.
-        part: What of it.
+        names: Names of the indexed columns.
+        list_or_map: Dotted path of the list or map.
+        part: The part: elements, keys or values.
     """
     above = f"{list_or_map}."
     return [
@@ -119,7 +119,7 @@ def find_column(footer: Footer, name: str, field_id: int | None) -> Leaf | str:
     """Find the leaf column of a file for an indexed column, by name or by field id.
 
     Args:
-        footer: The file's.
+        footer: The file's footer.
         name: The indexed column's dotted path.
         field_id: By which a table knows the column, whatever its name is in the file; None: by
             name.

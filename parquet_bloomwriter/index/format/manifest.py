@@ -153,7 +153,7 @@ def write_manifest(path: str, files: FileTable) -> IndexFile:
 
     Args:
         path: Absolute, in a version's folder; there must be no file of that name.
-        files: What to write.
+        files: The files to write into the manifest.
 
     Raises:
         OSError: If the manifest cannot be written; nothing is left of it.
@@ -185,7 +185,7 @@ def read_manifest(path: str, size: int = -1, first_crc: int | None = None) -> Fi
 
     Args:
         path: Absolute.
-        size: Its bytes, as the entry has them; needed on a store.
+        size: Size of the manifest in the log's entry, bytes; needed on a store.
         first_crc: As the entry has it; None: the manifest is of an older version.
 
     Raises:

@@ -73,7 +73,7 @@ class ParquetOut:
 
         Args:
             path: Absolute; there must be no file of this name.
-            schema: Of all tables to be written.
+            schema: Schema of all tables that will be written.
             options: For pyarrow's writer.
 
         Raises:
@@ -177,7 +177,7 @@ class FirstRead:
         Args:
             source: The file.
             names: The columns; None: all.
-            crc: What the CRC-32 of all of it must be; None: it is not known.
+            crc: The right CRC-32 of all these bytes; None: it is not known.
 
         Raises:
             WrongBytes: If it has another CRC-32.

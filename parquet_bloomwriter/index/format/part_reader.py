@@ -222,7 +222,7 @@ def check_part(source: Source, crc: int | None) -> None:
 
     Args:
         source: The part.
-        crc: Of the part, as the log's entry has it; None: there is nothing to compare.
+        crc: CRC-32 of the part in the log's entry; None: there is nothing to compare.
 
     Raises:
         IndexProblem: If they are not those that were written.
@@ -290,9 +290,9 @@ def _starts_of(
 
     Args:
         source: The part.
-        footer: Of the part.
-        num_bytes: Of each filter, shape (n,).
-        path: The part's, for messages.
+        footer: Footer of the part.
+        num_bytes: Size of each filter, bytes, shape (n,).
+        path: Path of the part, for messages.
         is_checked: Whether the footer and the lengths are certain, so that no page is looked at.
 
     Returns:

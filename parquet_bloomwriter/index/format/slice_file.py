@@ -302,18 +302,18 @@ class SliceReader:
 
     Attributes:
         path: Absolute.
-        directory: What is in the file.
+        directory: The directory of the file.
         file_ids: Ascending, shape (m,).
         without_slices: Ordinals of files to be looked up in their parts.
-        owners: By group, shape (n,).
-        row_groups: By group, shape (n,); None if all filters are of whole files.
+        owners: By group: ordinal of each filter's data file, shape (n,).
+        row_groups: By group: row group of each filter, shape (n,); None: all are of whole files.
     """
 
     def __init__(self, folder: str, slices: SliceFile) -> None:
         """Read and check all but the matrices and the records.
 
         Args:
-            folder: Of the index, absolute.
+            folder: The index's folder, absolute.
             slices: As the log's entry names it.
 
         Raises:
@@ -372,7 +372,7 @@ class SliceReader:
 
         Args:
             source: The file, opened.
-            rows: By ordinal of a group: rows of its matrix.
+            rows: Rows of the matrix to fetch, by ordinal of the group.
 
         Raises:
             IndexProblem: If the store refuses, or the file was replaced.
@@ -470,7 +470,7 @@ class SliceReader:
         Sizes and times are compared, as with parts. Of the records, only these are read.
 
         Args:
-            files: Of the manifest. Ids that the slices do not know are passed over.
+            files: Files of the manifest. Ids that the slices do not know are skipped.
 
         Raises:
             IndexProblem: If any is another file.

@@ -38,7 +38,7 @@ class IndexLog:
         """Prepare access to the log of an index.
 
         Args:
-            folder: The index's, absolute. It need not exist.
+            folder: The index's folder, absolute. It need not exist.
             one_writer: The caller promises that no other process changes the index, so that a
                 store will do that ignores conditions.
         """

@@ -70,7 +70,7 @@ def load_existing(log: IndexLog, *, states: frozenset[State], to: str) -> Entry:
     """Return the stable entry of an index, and check that an action can begin from its state.
 
     Args:
-        log: The index's.
+        log: The index's log.
         states: The states that the action can begin from.
         to: What the action does, as a participle: "deleted".
 
@@ -102,7 +102,7 @@ def fail_if_overtaken(log: IndexLog, stable: Entry) -> Iterator[None]:
 
     Raises:
         IndexBusy: If the body fails because another action has begun since `stable` was loaded.
-        Exception: What the body raises, if none has.
+        Exception: What the body raises, if no other action has begun.
     """
     try:
         yield
@@ -177,7 +177,7 @@ def run_transaction(log: IndexLog, stable: Entry | None, begin: Entry) -> Iterat
     If the body fails, its work is undone and the stable entry is written again.
 
     Args:
-        log: The index's.
+        log: The index's log.
         stable: The entry that the action starts from, as `load_stable` returned it.
         begin: The entry to begin with, in its transient state; id, time and attempt are filled in.
 
@@ -208,7 +208,7 @@ def cancel_action(
     vacuuming had already removed some of its files.
 
     Args:
-        log: The index's.
+        log: The index's log.
         latest: The newest entry that can be read.
         stable: The newest stable entry; None if there is none.
         cancelling_id: Id of the entry that announces the cancelling, the first free one.

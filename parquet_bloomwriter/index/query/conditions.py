@@ -81,7 +81,7 @@ def about_columns(expression: Expression, names: Sequence[str]) -> Expression:
 
     Args:
         expression: The predicate.
-        names: Of the indexed columns.
+        names: Names of the indexed columns.
     """
     match expression:
         case And(operands) | Or(operands):
@@ -166,7 +166,7 @@ class Scope:
 
         Args:
             expression: The predicate.
-            probes: By column, what looks hashes up in its filters.
+            probes: By column name, the probe of the column's filters.
 
         Returns:
             Shape (m,).

@@ -219,7 +219,7 @@ def _check_columns(
         expression: The predicate.
         opened: The indexes of the table.
         metadata: The table, if it is of Delta or Iceberg.
-        report: What was found.
+        report: The report with the files that were found.
         files_to_ask: As `_files_to_ask`, of all files that were asked about; None: of those that
             the only index knows.
 
@@ -361,7 +361,7 @@ def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None
     If the index's log cannot be read, the table is not known: True.
 
     Args:
-        folder: The index's.
+        folder: The index's folder.
         opened: What `open_snapshot` returned.
         paths: The folders and files, absolute; None: any table will do.
     """

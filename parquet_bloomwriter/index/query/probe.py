@@ -287,10 +287,10 @@ def open_probe(
     """Return the probe of a column, with the positions and sizes of the filters in its parts.
 
     Args:
-        folder: Of the index, absolute.
+        folder: The index's folder, absolute.
         column: The column.
         parts: Parts of the column.
-        files: Whose filters are looked at.
+        files: The data files whose filters are needed.
         few: As for `ColumnProbe`.
 
     Raises:

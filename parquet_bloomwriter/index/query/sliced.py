@@ -84,7 +84,7 @@ class SlicedIndex:
 
         Args:
             entry: The version.
-            folder: The index's, absolute.
+            folder: The index's folder, absolute.
             read_files: Returns the files that the version knows.
         """
         self._entry = entry
@@ -303,7 +303,7 @@ class SlicedColumn:
 
     Attributes:
         column: The column.
-        reader: Of the file of slices.
+        reader: Reader of the file of slices.
         leaves: The type of the column in each group, under its name in the index.
     """
 
@@ -396,7 +396,7 @@ class SlicedColumn:
         """Fetch all pages that a lookup reads from a store, at the same time if they are not many.
 
         Args:
-            conditions: By ordinal of a group: what will be looked up in it.
+            conditions: The condition to look up in each group, by the group's ordinal.
             source: The slices, opened.
             held: The filter of all values. If many pages are at stake, it is asked first.
         """

@@ -83,7 +83,7 @@ def open_snapshots(
     not for each index.
 
     Args:
-        folders: Those of the indexes, absolute.
+        folders: Folders of the indexes, absolute.
         asked: The folders and files that the query is about, absolute.
         with_files: As for `open_snapshot`.
         reads_logs: Whether the query takes the files of a Delta or Iceberg table from its metadata.
@@ -117,7 +117,7 @@ def open_snapshot(folder: str, *, with_files: bool = True) -> Snapshot | Reason:
     """Open the newest stable version of an index, or take it from memory.
 
     Args:
-        folder: The index's, absolute.
+        folder: The index's folder, absolute.
         with_files: Whether its files are needed. If not, `Snapshot.files` may raise an error.
 
     Returns:
@@ -139,7 +139,7 @@ def with_files(folder: str, opened: Snapshot | Reason) -> Snapshot | Reason:
     """Return an opened index after reading its files, or the reason why they cannot be read.
 
     Args:
-        folder: The index's.
+        folder: The index's folder.
         opened: What `open_snapshot` returned. If its files cannot be read, there may be a newer
             version by now.
     """
@@ -160,7 +160,7 @@ class Snapshot:
 
     Attributes:
         entry: The version, as the log has it.
-        folder: The index's, absolute.
+        folder: The index's folder, absolute.
         root: Folder that paths of files are relative to, absolute.
         problem: The last thing that went wrong; None as long as nothing has.
     """
@@ -285,8 +285,8 @@ class Snapshot:
         """Make one filter of all values that a column has in some of the files.
 
         Args:
-            column: Its name in the index.
-            present: Which files, in the order of `files`, shape (m,).
+            column: Name of the column in the index.
+            present: Whether each file counts, in the order of `files`, shape (m,).
             extra: Filters of the values in files that the index does not know.
         """
         try:
@@ -388,11 +388,11 @@ class SnapshotCache:
         """Open the snapshot of an index, and cache it.
 
         Args:
-            folder: The index's.
+            folder: The index's folder.
             open_: Opens it; gets the snapshot that was kept so far, which it may return.
 
         Raises:
-            Exception: What opening raises; nothing is kept then.
+            Exception: What `open_` raises; then nothing is cached.
         """
         with self._lock:
             _, before = self._kept.pop(folder, (None, None))

@@ -57,9 +57,9 @@ def open_file(
     Args:
         path: Absolute.
         size: The bytes that the log says it has; without them, a store is asked first.
-        keep: What is read is needed for every lookup: on a store, keep it on this machine.
+        keep: Every lookup needs the bytes that are read: from a store, keep them on this machine.
         whole: All of it will be read: on a store, fetch it at once.
-        tail: Its end, if that follows from the rest.
+        tail: The end of the file, if it can be computed from the rest.
 
     Raises:
         OSError: If there is no such file, or it cannot be read.

@@ -68,7 +68,7 @@ class LocalStorage:
         """Check that two processes cannot create the same entry of the log; on a disk they cannot.
 
         Args:
-            folder: Of an index.
+            folder: Folder of an index.
             one_writer: The caller promises that no other process changes the index.
 
         Raises:
@@ -91,7 +91,7 @@ class LocalStorage:
         """Return the names of a log's entries, in any order.
 
         Args:
-            log_folder: Of an index.
+            log_folder: Folder of the log of an index.
             just_listed: A store need not be asked again after `log_state` in this thread.
 
         Raises:
@@ -137,7 +137,7 @@ class LocalStorage:
         """Write an entry of a log, unless there is an entry of its name.
 
         Args:
-            path: Of the entry.
+            path: Path of the entry.
             data: The entry.
             attempt: Random id of the attempt at the action that writes it.
             one_writer: As for `check_writable`.

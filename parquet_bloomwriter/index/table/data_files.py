@@ -43,7 +43,7 @@ def current_files(
     Args:
         table: The table, a folder within it, or one of its files.
         files: The files, if the caller names them.
-        leftovers: Takes what a listing passes over.
+        leftovers: Receives the files that a listing skips.
         root: Folder that paths are to be relative to, absolute; None: the table's own root.
         are_known: As for `list_files`.
 
@@ -86,7 +86,7 @@ def list_files(
 
     Args:
         root: Absolute.
-        leftovers: Takes what is passed over.
+        leftovers: Receives the files that are skipped.
         are_known: Says of files whether they are known to be Parquet in this state; such files are
             not opened, whatever their names.
 

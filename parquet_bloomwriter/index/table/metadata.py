@@ -115,8 +115,8 @@ class IcebergState:
         """Return why the index cannot be used for a table, a clause; None if it can.
 
         Args:
-            table: At the snapshot that is asked about.
-            columns: Those of the index that are asked for.
+            table: The table at the snapshot of the query.
+            columns: Names of the index's columns that the query needs.
         """
         if table.table.kind == DELTA:
             return "it is of an Iceberg table"

@@ -87,7 +87,7 @@ def list_objects(root: str, leftovers: Leftovers) -> ListedTable:
 
     Args:
         root: URL of the prefix.
-        leftovers: Takes what is passed over.
+        leftovers: Receives the files that are skipped.
 
     Raises:
         StoreProblem: If the store refuses or does not answer.
@@ -112,8 +112,8 @@ def object_id(url: str, path: str) -> ObjectId:
     """Return the identity of an object as it is now.
 
     Args:
-        url: Of the object.
-        path: Its path in the identity.
+        url: URL of the object.
+        path: Path for the identity of the object.
 
     Raises:
         FileNotFoundError: If there is none.

@@ -41,7 +41,7 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
 
     Args:
         root: The table's folder, absolute.
-        files: Its files.
+        files: The table's files.
 
     Raises:
         InvalidArgument: If a file, its folder, the folder or a folder above belongs to a table of

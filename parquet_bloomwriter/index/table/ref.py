@@ -103,7 +103,7 @@ class TableRef:
         """Return the folder of the table's indexes, which need not exist.
 
         Args:
-            given: What the caller names as such; None for the usual one.
+            given: The folder that the caller names; None for the usual folder.
         """
         return os.path.join(self.root, HOME) if given is None else absolute_path(given)
 
@@ -127,7 +127,7 @@ class TableRef:
         """Open a table whose metadata name its files, at its last state; None for a plain one.
 
         Args:
-            state: What an index of the table records; None if there is no index yet.
+            state: State of the table that an index records; None if there is no index yet.
             root: The table's folder, as the index has it; None for the root of this one.
 
         Raises:
@@ -148,7 +148,7 @@ class TableRef:
         An index may come from a stranger: no catalog is asked for a name that is found in it.
 
         Args:
-            state: What an index records.
+            state: State of the table that an index records.
         """
         if state is None or isinstance(state, DeltaState) or self.iceberg is not None:
             return None

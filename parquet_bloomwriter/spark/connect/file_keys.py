@@ -42,7 +42,7 @@ def file_uri(path: str, scheme: str = "file") -> str:
 
     Args:
         path: The path, or the URL.
-        scheme: By which Spark reads it, such as "s3a".
+        scheme: Scheme by which Spark reads the object, such as "s3a".
     """
     _, is_url, place = path.partition("://") if is_on_store(path) else ("", "", path)
     return f"{scheme}:{is_url and '//'}" + _ODD.sub(lambda odd: _spelled(odd[0]), place)

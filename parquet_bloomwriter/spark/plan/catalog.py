@@ -231,7 +231,7 @@ def column_for(
         snapshot: The index.
         path: From a column to a leaf in it, or to an array or a map.
         type_: Catalyst's name of the type of its values.
-        part: What is meant of an array or map; None if the path leads to a leaf.
+        part: The part of an array or map; None if the path leads to a leaf.
         case_sensitive: Whether names of columns are.
     """
     if part is None:

@@ -72,7 +72,7 @@ class AppendedFilters:
         Args:
             spark: The session with the settings for appended files.
             snapshot: The index.
-            present: Which files of the index are read.
+            present: Whether each file of the index is read.
             request: The rule's request, with the unknown files.
         """
         problem = _unread(snapshot, request) or _problem(spark, snapshot, present, request)

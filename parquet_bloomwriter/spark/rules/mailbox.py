@@ -41,7 +41,7 @@ class Attendants:
 
         Args:
             next_request: The mailbox's method `next`.
-            answer: Its method `answer`.
+            answer: The mailbox's method `answer`.
             bridge: Makes the answers.
         """
         self._next_request = next_request

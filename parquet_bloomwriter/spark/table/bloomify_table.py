@@ -130,7 +130,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         regenerate_crc: Whether to renew Hadoop's checksum files. If not, files with one fail.
         keep_time: Whether new files get the times of modification of the old ones, for folders
             that a stream reads. Only on disks.
-        branch: Of an Iceberg table; None for its main branch.
+        branch: Name of the branch of an Iceberg table; None for its main branch.
         num_tasks: Number of tasks; by default eight times as many as Spark runs at once.
         progress: Receives counts of files and bytes; by default a line on standard error, if that
             is a terminal.
