@@ -94,7 +94,7 @@ def find_segment(place: TablePlace, version: int | None = None) -> Segment:
     try:
         return _list(place, version).segment(version, place.root)
     except InvalidArgument:
-        # What can be read instead is told of the whole log.
+        # The message lists all versions that can be read, so it needs the whole log.
         return _list(place, 0).segment(version, place.root)
 
 

@@ -78,7 +78,7 @@ class DeltaColumns:
         self._known: dict[Schema, Mapping[str, Leaf]] = {}
         columns: list[TableColumn] = []
         try:
-            # The schema may be any text: what it lacks is found as these errors.
+            # The schema may be any text: missing parts raise these errors.
             self._fields = [
                 one for one in metadata.schema["fields"] if one["name"] not in self._partitions
             ]

@@ -265,7 +265,7 @@ class _Replay:
         spelled = self._spellings.pop(canonical, None)
         if spelled is not None:
             del self._files[spelled]
-        elif _is_plain(canonical.path):  # If not, it could be the spelling of another file.
+        elif _is_plain(canonical.path):  # Otherwise it could be the spelling of another file.
             self._files.pop(canonical, None)
 
     def files(self) -> dict[FileKey, Add]:

@@ -87,7 +87,7 @@ def check_version() -> None:
     try:
         import pyiceberg
 
-        # Its modules import each other in circles: threads that import several of them first, at
+        # pyiceberg imports in circles: threads that first import several of its modules at
         # the same time, would get modules that are not complete. This one imports them all.
         import pyiceberg.table
     except ImportError as error:

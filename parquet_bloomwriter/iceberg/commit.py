@@ -188,7 +188,7 @@ class _Commit:
             except UnsupportedTable:
                 raise  # the table was read: no earlier try was made, and none can be by now
             except TableProblem as error:
-                # A table that is not found may have another name by now, and our snapshot.
+                # A table that is not found may have been renamed, and may have our snapshot.
                 if self._unclear_parents or self._is_unread:
                     raise self._unknown() from error
                 raise
@@ -274,8 +274,8 @@ class _Commit:
         except Exception as error:  # noqa: BLE001
             # pyiceberg raises what its catalogs' libraries raise.
             if _is_refusal(error) or type(error) is ValueError:
-                # A number of sequence that a commit to another branch took is a request that makes
-                # no sense to some catalogs, and to pyiceberg.
+                # If a commit to another branch has taken the sequence number, some catalogs, and
+                # pyiceberg, reject the request as invalid.
                 if self._is_overtaken(draft):
                     return None
                 if _is_refusal(error):

@@ -145,7 +145,7 @@ class PositionDeletes:
                     paths.update(map(canonical_location, named))
                     continue
                 file = entry.data_file
-                # A number that is missing would be one that applies to all files.
+                # Without a sequence number, the delete file would apply to all data files.
                 number = 1 << 63 if entry.sequence_number is None else entry.sequence_number
                 unreadable.append(_Scope(file.spec_id, partition_key(file), number))
         return _Named(frozenset(paths), tuple(unreadable))

@@ -176,7 +176,7 @@ class NewSnapshot:
             entries = self.current.entries.get(manifest.manifest_path, ())
             touched = [one for one in entries if one.data_file.file_path in self.kept]
             if not touched:
-                # As Iceberg does: a manifest that only says what was deleted is not carried on.
+                # As in Iceberg, a manifest that has only deleted entries is left out.
                 if manifest.has_added_files() or manifest.has_existing_files():
                     untouched.append(manifest)
                 continue
@@ -274,7 +274,7 @@ class NewSnapshot:
         fields = {**self.extra, **numbers, **collector.build()}
         previous = None if self.current.snapshot is None else self.current.snapshot.summary
         if previous is None:
-            # Without the totals of the last snapshot, there are none.
+            # If the last snapshot has no totals, neither has the new one.
             return Summary(operation=Operation.REPLACE, **fields)
         # pyiceberg adds totals up for the operations that it makes itself, from whole numbers.
         totals = {

@@ -134,7 +134,7 @@ def _meant(schema: _Schema, name: str) -> Sequence[str]:
     found = schema.select((name,))
     if name in found or name.startswith("#"):
         return found
-    # If none can be indexed, creating the index says why.
+    # If no column can be indexed, creating the index gives the reason.
     return [one for one in found if schema.can_index(one)] or found
 
 

@@ -114,7 +114,7 @@ def _is_open(index: os.stat_result, table: os.stat_result | None) -> bool:
     """Return whether some user who cannot write to the table can write to the index's folder."""
     owners, groups, mode = {0, os.geteuid()}, set(), 0
     if table is not None:
-        if not table.st_mode & stat.S_ISVTX:  # else nobody may replace files of others
+        if not table.st_mode & stat.S_ISVTX:  # else users cannot replace files of other users
             mode = table.st_mode
         owners.add(table.st_uid)
         groups = {table.st_gid} if mode & stat.S_IWGRP else set()

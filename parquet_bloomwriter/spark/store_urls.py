@@ -187,8 +187,8 @@ def _of_hadoop(configuration: Any) -> dict[str, str]:  # noqa: ANN401  of the JV
 
     listed = _matching(configuration, _JAVA_PATTERN)
     found = {name.removeprefix(_PREFIX): text for name, text in listed.items()}
-    for option in _SECRETS:  # of a file of credentials, if the configuration names one
-        with suppress(Py4JError):  # it cannot be read, and tables on disks need none
+    for option in _SECRETS:  # perhaps in a credentials file that the configuration names
+        with suppress(Py4JError):  # the file cannot be read; tables on disks need no secrets
             secret = configuration.getPassword(_PREFIX + option)
             if secret is not None:
                 found[option] = "".join(secret)
@@ -247,7 +247,7 @@ def _credentials(bucket: str, found: Mapping[str, str]) -> dict[str, object] | N
 def _providers(found: Mapping[str, str]) -> Sequence[str]:
     given = found.get("aws.credentials.provider", "")
     named = [one.strip() for one in given.split(",") if one.strip()]
-    if not os.environ.get("AWS_ACCESS_KEY_ID"):  # the one that looks there gives way to the next
+    if not os.environ.get("AWS_ACCESS_KEY_ID"):  # without it, other providers count
         others = [one for one in named if not one.endswith(_OF_ENVIRONMENT)]
         named = others or named
     return named or ("TemporaryAWSCredentialsProvider", "SimpleAWSCredentialsProvider")

@@ -280,7 +280,7 @@ class _Batch:
         ]
         self._written += paths
         pairs = []
-        # Closed in any case: nobody may write on while new files are removed.
+        # Closed in any case: no worker may go on to write while new files are removed.
         with closing(workers.write_all(self._verb.writer, jobs)) as results:
             for task, path, made in zip(tasks, paths, results, strict=True):
                 if isinstance(made, WrittenFile):
@@ -353,7 +353,7 @@ class _Batch:
             try:
                 table.remove(path)
             except FileNotFoundError:
-                pass  # it was not written
+                pass  # the file was not written
             except (BloomwriterError, OSError):
                 self._done.left_over.append(table.shown(path))
             self._written.remove(path)

@@ -94,7 +94,7 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
         progress=progress,
     )
     report = run.report()
-    with suppress(BloomwriterError):  # a property that makes no sense asks for nothing
+    with suppress(BloomwriterError):  # an invalid property asks for no filters
         if asking := opened.asked().names:
             note = f"the property {opened.asks_by} still asks for {', '.join(asking)}"
             again = f"{note}: unset it, or the next run of bloomify adds these filters again"

@@ -85,7 +85,7 @@ def wish_of(
             "all columns that are chosen are excluded, too", remedy="Exclude fewer."
         )
     chosen = tuple(name for name in chosen if name not in excluded)
-    # The properties may have rates of other columns than those that are named now.
+    # The properties may have rates of columns that are not among the chosen columns.
     asked_rates = {
         name: rate
         for name, rate in asked.rates.items()
@@ -129,7 +129,7 @@ def _settled(
             continue
         named = columns.select((name,))
         if name not in named:
-            # Of what a pattern matches, only columns that are chosen need the rate.
+            # A pattern may match columns that are not chosen; these need no rate.
             named = matching_names(rates, name) or named
         for leaf in named:
             if leaf not in rates:

@@ -254,7 +254,7 @@ def _is_as_listed(found: os.stat_result, file: FileId | None) -> bool:
 def _is_unchanged(path: str, before: os.stat_result | None) -> bool:
     """Return whether a path still leads to the same file, with the same content."""
     if before is None:
-        return True  # It could not be opened, so that nothing was read.
+        return True  # The file could not be opened, so nothing was read.
     try:
         now = os.stat(path)
     except OSError:

@@ -268,16 +268,16 @@ def _roll_back(transaction: Transaction) -> None:
     log, begun = transaction.log, transaction.begun
     ids = log.ids()
     if not ids or ids[-1] < begun.id or not log.holds(begun):
-        return  # it never began
+        return  # the action never began
     if ids[-1] == begun.id:
-        if not is_on_store(log.folder):  # it makes room for the entry; `cancel_action` does it, too
+        if not is_on_store(log.folder):  # frees disk space for the entry, as `cancel_action` does
             with contextlib.suppress(OSError):
                 log.storage.remove_version(transaction.folder)
         # On a store, the entry that commits the action may still be on its way: nothing is removed
         # before its id is taken.
         cancel_action(log, begun, transaction.stable, cancelling_id=begun.id + 1)
     elif log.get(begun.id + 1).state is State.CANCELLING:
-        # else it was committed before writing the entry failed
+        # else the action was committed, before writing the entry failed
         log.storage.remove_version(transaction.folder)
 
 

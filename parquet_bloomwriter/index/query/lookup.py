@@ -369,7 +369,7 @@ def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None
         root = opened.root
     else:
         info = describe(folder)
-        if info is None:  # it does not exist any more
+        if info is None:  # the index no longer exists
             return False
         root = info.root
     if paths is None or not root:
@@ -461,7 +461,7 @@ def _folders_on_store(path: str, home: str | None) -> list[str]:
     """Find indexes of a table on a store; at the same time, look for records of other tables."""
     first, *others = homes_above(path) if home is None else [home]
     with ThreadPoolExecutor(_THREADS) as pool:
-        records = pool.submit(why_not_plain, [path])  # what it finds is kept, and asked for later
+        records = pool.submit(why_not_plain, [path])  # its result is cached, and needed later
         above = pool.map(partial(index_folders, is_above=True), others)
         found = index_folders(first) + [folder for some in above for folder in some]
         with suppress(OSError, FileProblem):
@@ -490,7 +490,7 @@ def _promised_files(
             if path != one.root and not is_in(location(root, file), path):
                 continue
             if promised.setdefault(file.path, file) != file:
-                return None  # two indexes know different files of this name: one promise is broken
+                return None  # indexes know different files of this path: one contract is broken
     if files is None:
         return sorted(promised.values()) or None
     wanted = {absolute_path(file) for file in paths_of(files)}

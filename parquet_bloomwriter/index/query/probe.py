@@ -128,8 +128,8 @@ class ColumnProbe:
         self.filters = filters
         self._covering = covering
         self._few = _FEW_FILTERS if few is None else few
-        # Shape (n,). An element becomes True, once, when a header was found good; threads that
-        # do not see that yet check the header again.
+        # Shape (n,): whether a header was found good. A thread that does not yet see that another
+        # thread has set an element checks the header again.
         self._is_checked = np.zeros(len(filters.starts), np.bool_)
 
     @property

@@ -396,7 +396,7 @@ class SnapshotCache:
         """
         with self._lock:
             _, before = self._kept.pop(folder, (None, None))
-        state = _state_of(folder)  # first: an entry that is written meanwhile is noticed later
+        state = _state_of(folder)  # before opening: an entry written meanwhile changes the state
         snapshot = open_(folder, before)
         with self._lock:
             self._kept[folder] = (state, snapshot)
@@ -432,7 +432,7 @@ def _open(folder: str, before: Snapshot | None) -> Snapshot:
         raise _NotActiveError(f'the index in "{folder}" was never finished; create it')
     if entry.state is not State.ACTIVE or entry.manifest is None:
         raise _NotActiveError(f'the index "{entry.name}" is {entry.state}; restore or create it')
-    if not is_on_store(folder):  # there it is looked at when it is read
+    if not is_on_store(folder):  # on a store, the manifest is checked when it is read
         path = os.path.join(folder, entry.manifest.path)
         size = os.stat(path).st_size
         if size != entry.manifest.size:

@@ -156,9 +156,9 @@ class LocalStorage:
     def open(
         self,
         path: str,
-        size: int,  # noqa: ARG002  it is seen when the file is open
+        size: int,  # noqa: ARG002  the open file has its size
         *,
-        keep: bool = False,  # noqa: ARG002  it is here
+        keep: bool = False,  # noqa: ARG002  the file is on this machine
         whole: bool = False,  # noqa: ARG002  as above
         tail: Tail | None = None,  # noqa: ARG002  as above
     ) -> AbstractContextManager[FileSource]:

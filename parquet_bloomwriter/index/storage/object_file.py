@@ -245,7 +245,7 @@ def fetch_ranges(bucket: TableStore, key: str, size: int, ranges: Sequence[Range
                 found = list(pool.map(fetch, pieces))
     except StoreProblem as error:
         raise problem_of(error, url) from error
-    except FileProblem as error:  # its ETag is another one; its bytes may be the same
+    except FileProblem as error:  # the ETag has changed; the bytes may be the same
         forget(bucket, key)
         raise problem_of(error, url) from error
     except (IndexProblem, OSError):

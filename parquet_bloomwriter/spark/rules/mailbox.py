@@ -58,7 +58,7 @@ class Attendants:
         try:
             while self._serve_one():
                 pass
-        except Exception:  # noqa: BLE001  the JVM has ended; if not, it hears no more of this thread
+        except Exception:  # noqa: BLE001  the JVM has ended, or gets no answer from this thread
             _log.debug("%s", safe(traceback.format_exc()))
 
     def _serve_one(self) -> bool:

@@ -170,7 +170,7 @@ def clear_caches() -> None:
     for adaptor in list(_adaptors.values()):
         if not isinstance(adaptor, Reason):
             adaptor.bridge.clear()
-            with suppress(Py4JError):  # a JVM that has ended keeps nothing
+            with suppress(Py4JError):  # a JVM that has ended has no caches
                 adaptor.method("clear")()
 
 
@@ -208,7 +208,7 @@ def _message(error: Exception) -> str:
 
 def _new_adaptor(spark: SparkSession) -> _Adaptor:
     context: Any = spark.sparkContext
-    # Executors fetch the jar whenever they start, so it stays there until the process ends.
+    # Executors fetch the jar whenever they start, so it is kept until the process ends.
     # `ADD JAR` would do the same, but not with a space, "#" or "%" in the path.
     jar = context._jvm.java.io.File(put_jar(spark, scratch_folder())).toURI()
     context._jsc.addJar(jar.toString())

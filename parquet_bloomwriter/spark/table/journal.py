@@ -113,7 +113,7 @@ def digest(options: object) -> str:
     """Return a digest of options, equal for equal options of all versions."""
     name = type(options).__name__
     text = repr(options).replace(f"{name}(", "Wishes(", 1)  # what journals call the options
-    for later in (", keep_time=False", ", exclude=()"):  # options that earlier versions have not
+    for later in (", keep_time=False", ", exclude=()"):  # options that earlier versions do not have
         text = text.replace(later, "")
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

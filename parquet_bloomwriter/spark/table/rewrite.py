@@ -202,7 +202,7 @@ def _on_store(file: TableFile, options: RewriteOptions, result: FileResult) -> F
     try:
         return _bloomified(file, result.output, options, result, None)
     except NotParquet:
-        if result.output is not None:  # else the output would lack it, and nobody would know
+        if result.output is not None:  # else the output would silently lack the file
             raise
         return replace(result, notes=("not a Parquet file",))
 
