@@ -1,7 +1,7 @@
 """The actions in entries of the log, with all their fields, known or unknown.
 
-An action keeps what was read, as JSON has it. So a file whose entry is copied into a new one keeps
-fields that no version of this program knew.
+An action keeps all fields that were read, as in JSON. So if the action of a file is copied into a
+new entry, fields that this program does not know are kept.
 
 Source: Delta protocol, "Actions".
 """

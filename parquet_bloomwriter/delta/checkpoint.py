@@ -3,11 +3,11 @@
 In Parquet, each action is a struct column, and all but one of a row's columns are null. A V2
 checkpoint may be JSON instead, and may name sidecars, which hold its files.
 
-A checkpoint can have 100,000 files and more. So columns are read and kept as such, and the fields
-of an action are made when they are asked for. What they are is what an entry in JSON would have:
-all fields, known or not, without those that are null. `partitionValues_parsed` and `stats_parsed`
-only repeat other fields in columns, and are no part of an action; where `stats` is missing, it is
-rebuilt from the latter.
+A checkpoint can have 100,000 files and more. So the columns are kept as Arrow arrays, and the
+fields of an action are converted when they are asked for. An action has the fields that an entry in
+JSON would have: all fields, known or unknown, that are not null. `partitionValues_parsed` and
+`stats_parsed` only repeat other fields as columns, and are left out of actions; a missing `stats`
+is rebuilt from `stats_parsed`.
 
 Source: Delta protocol, "Checkpoint Schema", "V2 Spec", "Sidecar Files".
 """

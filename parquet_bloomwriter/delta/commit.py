@@ -1,17 +1,17 @@
 """A new entry of the log, created exclusively, that replaces files by equal ones.
 
-    the table was read at version N    entry N+1 is created, if nobody else has created it
-    it exists, and is ours             an answer was lost: the commit was made
-    it exists, and is another's        all newer entries are read; what no longer holds is dropped;
-                                       the next number is tried
+    the table was read at version N    entry N+1 is created, unless it exists
+    entry N+1 exists, and is ours      an answer was lost: the commit was made
+    entry N+1 is another program's     all newer entries are read; replacements that no longer hold
+                                       are dropped; the next number is tried
 
-What is known to the log is never deleted here: after a commit was tried, its files may be in use.
+Files that the log may know are never deleted here: after a commit was tried, they may be in use.
 
-A replacement holds as long as its old file is in the table with the same deletion vector. Nothing
-else that others commit contradicts it: the new file has the same rows in the same places, and says
-`dataChange: false`. Fields that the old file's entry got meanwhile, such as row ids, are carried
-over to the new one. Only a changed schema ends a run, because the columns are then not those that
-were asked for.
+A replacement holds as long as its old file is in the table with the same deletion vector. No other
+commit contradicts it: the new file has the same rows at the same positions, and its action says
+`dataChange: false`. Fields that the old file's `add` got meanwhile, such as row ids, are copied to
+the new file's `add`. Only a changed schema ends a run, because the columns may then differ from the
+requested columns.
 
 Checkpoints, `_last_checkpoint` and version checksums are left to the table's own engines. They
 write checkpoints by the table's properties, with the columns for statistics that a table may want

@@ -11,8 +11,8 @@ Such a file begins with a byte 1, and holds for each vector, at its offset, big 
 
     u32 size    the vector: magic number and Roaring bitmap    u32 CRC-32 of the vector
 
-Size, checksum, number of rows and largest row are checked: a row that is taken for deleted is lost
-to whoever reads.
+Size, checksum, number of rows and largest row are checked: readers lose a row that is wrongly taken
+as deleted.
 
 Source: Delta protocol, "Deletion Vectors", "Deletion Vector Format"; ZeroMQ RFC 32 (Z85).
 """

@@ -1,9 +1,10 @@
 """The protocol features that are understood: for reading a table, and for replacing its files.
 
-To replace files means: a file is copied, with the same rows at the same positions and the same
-columns; one entry removes the old one and adds the new one, with all that the log said of it, and
-says that no data changed. No schema, property, checkpoint or row is written, nothing is cleaned up.
-What a feature asks of writers is judged by that. A feature that is not in this list is refused.
+To replace a file means: the file is copied, with the same rows at the same positions and the same
+columns; one entry removes the old file and adds the new file with all fields of the old `add`, and
+declares that no data changed. No schema, property, checkpoint or row is written, and no file is
+cleaned up. Whether a feature is supported depends on what it demands of such a commit. A feature
+that is not in this list is refused.
 
 Source: Delta protocol, "Valid Feature Names in Table Features", the sections named there, and the
 protocol's RFCs for names that are not in it yet.

@@ -4,8 +4,8 @@
     numbers         in decimals            timestamp_ntz   1970-01-01 00:00:00.123456
     date            1970-01-01             boolean         true, false
 
-Null and empty text are null. A `timestamp` without a zone is of the time zone that its writer had,
-which nobody noted; bytes went through a text that need not have kept them. Such values are not
+Null and empty text are null. A `timestamp` without a zone is in the time zone of its writer, which
+is not recorded; bytes were written as text, which may have changed them. Such values are not
 returned.
 
 Source: Delta protocol, "Partition Value Serialization".

@@ -1,14 +1,15 @@
 """A snapshot of operation `replace` that puts new files in the place of equal old ones.
 
     the branch's head was S     manifests are written for a snapshot on S, and the catalog swaps it
-    the catalog says no         another snapshot came first: the table is loaded anew, replacements
+    the catalog refuses         another snapshot came first: the table is loaded anew, replacements
                                 that no longer hold are dropped, and the commit is tried on the rest
-    no answer, or an odd one    the table is loaded anew, and its snapshots are searched for our id
+    no answer, or unclear       the table is loaded anew, and its snapshots are searched for our id
 
-Each snapshot of ours has a random id of the attempt in its summary. One id serves all tries of a
-commit, and each try asks the catalog to swap the very snapshot that was looked at. So at most one
-try can succeed: if an answer was lost, trying again is safe, and what is found with our id is ours.
-If nothing answers in the end, it is unknown whether the commit was made; nothing is deleted then.
+Each snapshot of ours has a random id of the commit in its summary. All tries of a commit have the
+same id, and each try asks the catalog to replace exactly the snapshot that was read. So at most one
+try can succeed: if an answer was lost, trying again is safe, and a snapshot with our id is ours. If
+the catalog does not answer in the end, it is unknown whether the commit was made; then no file is
+deleted.
 
 A changed schema or partition spec does not matter: the new files hold the same rows and field ids.
 If the table got a format version that gives rows ids, the commit is refused.

@@ -3,14 +3,15 @@
     format version 2   a delete file has rows (file_path, pos), of one data file or of many
     format version 3   a deletion vector in a Puffin file has the positions of one data file
 
-Both name a data file by its location. If a new file under another name took its place, the deletes
-would name nothing, and deleted rows would come back. So such files stay as they are. Equality
-deletes have values, and apply to files by sequence number and partition: they are left out here.
+Both name a data file by its location. If a new file under another name replaced this file, the
+deletes would no longer apply, and deleted rows would come back. So such files are not replaced.
+Equality deletes have values, and apply to files by sequence number and partition: they do not
+matter here.
 
 By the specification a position delete applies only to files of its partition, and of no higher data
 sequence number. Readers differ in how far they check that, so here every data file counts that any
-live delete file names. Bounds of the column file_path may be shortened; they are not used. A delete
-file that cannot be read is taken to name all data files that it can apply to.
+live delete file names. Bounds of the column file_path may be shortened, so they are not used. If a
+delete file cannot be read, all data files that it can apply to count as named.
 
 Source: Iceberg specification, "Delete Formats", "Scan Planning"; Puffin specification,
 "deletion-vector-v1 blob type".

@@ -6,11 +6,11 @@ of the old one, so that equality deletes go on to apply, and inherits the file s
 the new snapshot. Position deletes name files by location: a file that they name is never replaced
 (`DataFileEntry.why_kept`). Partition, spec, metrics, bounds and sort order are carried over.
 
-Manifests without replaced files are kept as they are. The others are written anew: files that stay
-are EXISTING with their snapshot ids and sequence numbers, the replaced are DELETED by our
-snapshot. The new files stand in a manifest for each partition spec.
+Manifests without replaced files are kept unchanged. The other manifests are written anew: files
+that stay are EXISTING with their snapshot ids and sequence numbers, replaced files are DELETED by
+our snapshot. The new files are in one manifest for each partition spec.
 
-Nothing of it counts before a catalog makes it the head of a branch (`iceberg.commit`).
+A new snapshot takes effect when the catalog makes it the head of a branch (`iceberg.commit`).
 
 Source: Iceberg specification, "Snapshots", "Manifests", "Sequence Number Inheritance"; Iceberg's
 `BaseRewriteFiles` and `MergingSnapshotProducer`.

@@ -6,8 +6,8 @@
 
 Iceberg does not change them when a column is renamed: NAME is the column's name when the property
 was set. So a name that the current schema lacks is looked for in older schemas, newest first, and
-stands for the field of the same id. Names of columns that were dropped are passed over. NAME may
-also be the path in Parquet files, tags.list.element, as writers before Iceberg 1.8 wanted it.
+stands for the field of the same id. Names of dropped columns are ignored. NAME may also
+be the path in Parquet files, tags.list.element, as writers before Iceberg 1.8 required.
 
 Source: Iceberg documentation, "Configuration" ("Write properties"); `TableProperties` of Iceberg.
 """

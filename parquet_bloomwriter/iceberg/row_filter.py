@@ -1,10 +1,11 @@
 """Conversion of predicate trees into pyiceberg's expressions for planning a scan, and back.
 
-An expression is true for every row for which the tree is true, and maybe for others: what means the
-same to both is converted, all else is `AlwaysTrue`. These are comparisons with whole numbers, text,
-dates and moments, of columns of just these types, IN, and IS NULL. Floats and decimals, which
-pyiceberg rounds, and negations, which nulls make difficult, are left out. The same holds for trees
-that are made of expressions: what is not converted is `Opaque`.
+An expression is true for every row for which the tree is true, and perhaps for further rows:
+conditions with the same meaning in both are converted, all other conditions become `AlwaysTrue`.
+Converted are comparisons with whole numbers, text, dates and times, of columns of just these types,
+IN, and IS NULL. Floats and decimals, which pyiceberg rounds, and negations, which nulls make
+difficult, are not converted. In the other direction, conditions that are not converted become
+`Opaque`.
 """
 
 from __future__ import annotations

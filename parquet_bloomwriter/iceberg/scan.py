@@ -1,11 +1,11 @@
 """pyiceberg's scan of a table: the files that it plans, and their rows.
 
 pyiceberg applies deletes, finds columns by their ids, casts types that were promoted, and fills in
-columns that a file lacks. Of files without deletes it can be spared row groups; files with deletes
-are read as a whole, as deletes count rows from the file's first one.
+columns that a file lacks. In files without deletes, row groups can be skipped; files with deletes
+are read as a whole, because deletes count rows from the file's first row.
 
 `_to_requested_schema`, `_get_column_projection_values`, `_read_all_delete_files` and the like are
-pyiceberg's own, and no promise: that is why one minor version of it is asked for (`catalog`).
+private functions of pyiceberg: therefore one minor version of it is required (`catalog`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Files come in the order of pyiceberg's plan of a scan without a filter: by the manifest list, then
 by each manifest. Reading a snapshot reads the manifest list and all manifests. Delete files are
-opened later, when it is asked whether a file may be replaced (`DataFileEntry.why_kept`).
+opened later, to decide whether a file may be replaced (`DataFileEntry.why_kept`).
 
 Source: Iceberg specification, "Scan Planning", "Manifests", "Snapshot References".
 """

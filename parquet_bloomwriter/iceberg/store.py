@@ -1,9 +1,9 @@
 """The files of an Iceberg table: pyiceberg's file systems, and its settings for our own stores.
 
-pyiceberg's FileIO takes settings from its configuration, and from what the catalog sends with a
-table, which may be keys for this table alone. In our own stores they count for the buckets of the
-table's files, in the whole process, until another table with files in the same bucket is opened.
-For other buckets counts what counted before, such as Spark's configuration.
+pyiceberg's FileIO takes settings from its configuration, and from the catalog, which may send keys
+for one table alone. In our own stores, these settings apply to the buckets of the table's files, in
+the whole process, until another table with files in the same bucket is opened. The settings of
+other buckets do not change.
 
 Source: pyiceberg's documentation, "Configuration" ("FileIO", "S3").
 """

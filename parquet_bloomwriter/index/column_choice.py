@@ -1,8 +1,8 @@
 """Columns of a new index: names, patterns and ordinals that a caller gives -> dotted names.
 
-An index knows its columns by their names. What a pattern matches is found once, when the index is
-created: in the schema of a Delta or Iceberg table, and of other tables in the first file that can
-be read. Columns that come later are not in the index.
+An index knows its columns by their names. Patterns are matched once, when the index is created:
+with the schema of a Delta or Iceberg table, or else of the table's first file that can be read.
+Columns that are added to the table later are not in the index.
 """
 
 from __future__ import annotations

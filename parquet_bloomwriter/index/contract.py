@@ -3,7 +3,7 @@
 Files that an index excludes are not opened, so a change of them would go unnoticed. The contract
 says how that is ruled out:
 
-    checked     Each file that is about to be excluded is looked at: it must have the size and the
+    checked     Each file is looked up before it is excluded: it must have the size and the
                 time of modification that it was indexed with; an object, the size and the ETag.
                 Where Spark lists the files, its listing must show size and time as well. The
                 listing alone is not enough, because Spark keeps listings of tables that changed
@@ -12,9 +12,9 @@ says how that is ruled out:
                 lookups without Spark list nothing: they take the files that the index knows for
                 the whole table.
 
-An immutable index of before the present rule for which files count (`source.folders`) may lack some
-files of its folder, such as `000000_0`. Lookups by such an index list the folder, until a refresh
-has listed it (`LISTING`).
+An immutable index that was made before the present rule for data files (`source.folders`) may lack
+some files of its folder, such as `000000_0`. Lookups by such an index list the folder, until a
+refresh has listed it (`LISTING`).
 
 The contract is chosen when an index is created, and written in its log. An index without a contract
 is checked.

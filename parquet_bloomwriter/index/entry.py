@@ -4,15 +4,15 @@
     <home>/<name>/v__=<N>/manifest.bfindex  the files that the version knows, one row each
     <home>/<name>/v__=<N>/column=<name>/part-<uuid>.bfindex    their filters
     <home>/<name>/v__=<N>/column=<name>/_global-<uuid>.bloom   the filter of all values
-    <home>/<name>/v__=<N>/column=<name>/_slices-<uuid>.bfslice filters of many files, turned
+    <home>/<name>/v__=<N>/column=<name>/_slices-<uuid>.bfslice filters of many files, transposed
 
 The manifest and the parts are Parquet, a global filter is header and bitset, slices are described
 in `format.slice_file`. All are written once. Their suffix is not `.parquet`, so that no pattern
 `**/*.parquet` takes an index for data. Readers of datasets that are given the folder of a column
-read its parts only: they pass over names that begin with `_`. In versions of before, the names of
-the other two begin without. A version refers to parts of older versions as long as they
-hold filters of files that it knows. File ids are given once and never again: a file that was
-replaced has a new id.
+read its parts only: they skip names that begin with `_`. In older versions of this package, names
+of global filters and slices have no `_`. A version refers to parts of older versions as long as
+they hold filters of files that it knows. A file id is never used again: a replaced file has a new
+id.
 
 States: an action writes an entry with a state on the left, works, and writes an entry with the
 state on the right. Queries use the last entry in a stable state, one of those on the right. Another

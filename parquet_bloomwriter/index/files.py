@@ -1,16 +1,16 @@
 """The identity of a table's file: the values that show whether the file is unchanged.
 
-A file is identified by path, size and time of modification (milliseconds, as Hadoop has it). If any
-of these differs, it is another file, about which an index says nothing. An object on a store is
-identified by path, size and ETag, as far as both sides know the ETag.
+A file is identified by path, size and time of modification (in milliseconds, as in Hadoop). If any
+of these differs, it is another file, which the index does not know. An object on a store is
+identified by path, size and ETag, if both identities have an ETag.
 
-Times come from a clock that moves every few milliseconds. A file that was written a moment ago may
-be written again without a sign of it. So a file that is read for the index is looked at again once
-that moment is over. Some file systems and mounted stores know whole seconds only. A file whose time
-is a whole second might lie on such a file system: it is not indexed within two
-seconds of that time, so that no second state of it can look the same. A file server has a clock of
-its own, so its time is read from a temporary file, made where the index is written or else beside
-the file. If the time cannot be read, or the file's time is ahead of it, the file is not indexed.
+The clock of a file system advances every few milliseconds. A file that was written a moment ago may
+be written again without a change of its time. So a file that is read for the index is looked at
+again after that moment. Some file systems and mounted stores store whole seconds only. A file whose
+time is a whole second might be on such a file system: it is not indexed within two seconds of that
+time, so that no later state can have the same time. A file server has a clock of its own, so its
+time is read from a temporary file, made where the index is written or else beside the file. If the
+time cannot be read, or the file's time is ahead of it, the file is not indexed.
 """
 
 # ruff: noqa: PTH108, PTH116, PTH118, PTH120  paths are strings, as in the entries

@@ -1,9 +1,10 @@
 """The homes of indexes: the folders that are searched for indexes, and who can write to them.
 
-An index is trusted as far as its table: who can write to the table can take rows from queries in
-any case, and who can write only to the index can do so as well. So a home above the table counts
-only if its owner could do so anyway. If others can write to an index that is used, a warning names
-the folder, once in a process: the index's owner may have meant it so.
+An index is trusted as far as its table: a user who can write to the table can remove rows from
+queries in any case, and a user who can write only to the index can do the same. So a home above the
+table counts only if its owner can write to the table anyway. If other users can write to an index
+that is used, a warning names the folder, once in a process: this may be the intention of the
+index's owner.
 
 Owners and permission bits of folders on disks are compared. Stores do not say who can write.
 """

@@ -5,9 +5,9 @@
 - Columns have other names in files if the table maps its columns.
 - A file may have a narrower type than the table: literals are compared with that.
 
-Nothing is concluded of a column where equal values are not stored as equal bytes, or readers differ
-in what is equal: collated text, CHAR filled up with blanks, timestamps as INT96, partition values
-whose time zone nobody noted, floats that are not what the log spells.
+A column excludes no file if equal values may be stored as different bytes, or if readers differ in
+which values are equal: collated text, CHAR padded with blanks, timestamps as INT96, partition
+values without a recorded time zone, floats that differ from their text in the log.
 """
 
 from __future__ import annotations

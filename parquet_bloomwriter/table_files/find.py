@@ -1,8 +1,8 @@
 """Find the files that paths and names of a caller denote: tables, folders, patterns, files.
 
-`find_files` stands where folders are searched through: a folder that is a table means the files
-that its log names, and no others. A folder inside a table, and a single file of it, are files as
-any others.
+`find_files` takes the place of searching through folders: a folder that is a table stands for the
+files that the table's log names, and no other files. A folder inside a table, and a single file of
+a table, are treated like plain files.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
   null, unless the column has a default.
 - A file may have a narrower type than the table: literals are compared with that.
 
-Nothing is concluded of a column where stored values may equal other literals than the table's do:
+A column excludes no file if its stored values may equal other literals than the table's values do:
 times of another clock, nanoseconds that are read as microseconds, unsigned integers.
 
 Source: Iceberg's table specification, "Column Projection", "Schema Evolution", "Partition

@@ -1,10 +1,10 @@
 """New versions of a table's files, and the commits that replace the old files.
 
-    for each batch    read what was committed meanwhile; files that are gone are passed over
+    for each batch    read the commits made meanwhile; skip files that are no longer in the table
                       write the new files, several at once
-                      one commit: remove the old, add the new
+                      make one commit, which removes the old files and adds the new files
     if a batch fails  before its commit was tried: its new files are removed
-                      afterwards: nothing is removed; what is in no version is named
+                      afterwards: no file is removed; the report names files that are in no version
 
 An UPDATE, DELETE or MERGE that has read a file which was removed meanwhile fails. So commits are
 small, and a run can be stopped after any of them.

@@ -1,7 +1,7 @@
 """The interface of tables that verbs write to: `ChangeableTable`, whatever the table's format.
 
-A table is looked at as of one version: Delta calls it so, Iceberg calls it a snapshot. Its data
-files never change; a commit puts new ones in the place of some, and says that no row changed.
+A table is read at one version, which Iceberg calls a snapshot. Its data files never change. A
+commit replaces some data files by new files, and declares that no row changed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The place of a table: a folder on a disk, or a prefix on a store.
 
-    local    disks; says what a table asks of its place
-    store    all stores; what offers no exclusive creation is read only
-    uris     paths of files as the log has them, and names of new files
+    local    tables on disks; documents the methods of a place
+    store    tables on stores; a store without exclusive creation is read only
+    uris     paths of files in the log, and names of new files
 
-`place_of` opens it. Commands on local tables load nothing of stores.
+`place_of` opens a place. Commands on local tables import no modules of stores.
 """
 
 # ruff: noqa: PTH100, PTH118, PTH208  paths are strings

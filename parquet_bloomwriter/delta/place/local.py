@@ -1,9 +1,9 @@
 """Tables on a local or mounted disk.
 
-An entry of the log is written beside its place, synced, and given its name by a hard link, or by a
-rename that replaces nothing: the name leads to the whole entry or to nothing, whatever happens. A
-disk that has neither is read only: a file that is first created and then filled could be read while
-it is empty, and would stay so after a crash.
+An entry of the log is written to a temporary file, synced, and given its name by a hard link, or by
+a rename that replaces no file: at any time the name leads to the whole entry or to no file. A disk
+without both calls is read only: a file that is first created and then filled could be read while it
+is empty, and would stay empty after a crash.
 """
 
 # ruff: noqa: PTH112, PTH118, PTH208  paths are strings

@@ -1,10 +1,10 @@
 """Delta tables on stores: how each kind of store creates an entry of the log exclusively.
 
-S3, GCS, Azure   an entry of the log is put under the condition that there is none
-HDFS, SFTP       it is written beside its place, and renamed, which fails if the name is taken;
-                 whether a server of SFTP keeps to that is tried with two files of random names
-all else         read only: nothing there creates a file only if there is none. So is a store that
-                 speaks S3's language, and ignores conditions
+S3, GCS, Azure   an entry of the log is put under the condition that no object has its name
+HDFS, SFTP       an entry is written to a temporary file, and renamed, which fails if the name is
+                 taken; two files with random names test whether an SFTP server obeys this rule
+other stores     read only: no call creates a file only if it does not exist. The same holds for
+                 S3-compatible stores that ignore conditions
 """
 
 from __future__ import annotations

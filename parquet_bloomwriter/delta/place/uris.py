@@ -5,7 +5,7 @@
     file:/data/t/x.parquet     absolute; as are file:///data/t/x.parquet and /data/t/x.parquet
     s3://bucket/t/x.parquet    absolute
 
-An escape that is none ("100%") stands for itself, as do "?" and "#": some writers escape nothing.
+A malformed escape ("100%") is taken literally, as are "?" and "#": some writers escape nothing.
 
 Source: Delta protocol, "Add File and Remove File"; RFC 2396.
 """

@@ -1,8 +1,8 @@
-"""From a survey to a committed version: build the filters, write the files, commit.
+"""Make a new version of an index from a survey: build the filters, write the files, commit.
 
-A version has filters for the files that were surveyed, and keeps the filters that older versions
-have of other files. The filter of all values of a column is new, or that of the last version with
-the new values added.
+A version has new filters for the surveyed files, and keeps the filters of other files from older
+versions. The filter of all values of a column is new, or that of the last version with the new
+values added.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the log

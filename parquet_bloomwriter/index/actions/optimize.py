@@ -5,9 +5,9 @@ filters of files that the manifest has no more. Large parts without such filters
 The bytes of filters are copied unchanged, after all bytes of a part were compared with its
 checksum: a damaged part is refused, not copied.
 
-Slices name the parts that they were made of. They are written anew if any of these parts was
-written anew, if they are not as they were written (all of them are read to see that), or if the
-parts that were added since have as many filters as are worth slices.
+Slices name the parts that they were made from. Slices are written anew if any of these parts was
+written anew, if the slices are damaged (all of them are read to check that), or if the parts that
+were added since have enough filters to be worth slices.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the log

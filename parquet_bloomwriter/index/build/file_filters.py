@@ -1,9 +1,9 @@
-"""The filters of one file, all of the same state of the file.
+"""The filters of one data file, all built from the same state of the file.
 
-    is the file as it was listed?  ->  read it  ->  is it still?
+    is the file as it was listed?  ->  read it  ->  is it unchanged?
 
-If not, nothing is said about the file. An error while it is read is a reason why it has no filter,
-not a failure: a file that an index knows nothing about is read by every query.
+If it has changed, the index gets no filters of the file. An error in reading the file is a reason
+why it has no filters, not a failure: queries read a file that an index does not know.
 
 Filters are built from the values, or taken from the file without reading its data.
 
@@ -12,10 +12,10 @@ smallest size whose exact rate is within the rate asked for. Each value is hashe
 two filters: that of the file, and the partial filter of the whole table. Of a row group that is
 dictionary-encoded throughout, only the dictionary page is read.
 
-From the file: the filter of a row group stays a filter of its own. Several in one filter of the
-same size would let nearly everything pass. It is taken only if nothing speaks against it, and if it
-holds all values that readers take for equal: both zeros or none, and the canonical NaN, because
-nothing tells whether the column has NaNs. So filters of floating-point columns are rarely taken.
+From the file: the filter of a row group stays a filter of its own. The union of several filters in
+the same size would let nearly all values pass. A filter is taken only if no check fails, and if it
+holds all values that readers treat as equal: both zeros or none, and the canonical NaN, because it
+is not known whether the column has NaNs. So filters of floating-point columns are rarely taken.
 """
 
 # ruff: noqa: PTH116  paths are strings, as in the entries

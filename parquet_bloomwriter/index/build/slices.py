@@ -1,8 +1,8 @@
 """Write the slices of a column: `_slices-<uuid>.bfslice`, see `format.slice_file`.
 
-The filters of a group are turned in tiles: some of the filters, some of the blocks of each. Memory
-is bounded by one tile of `_TILE_BYTES`, some megabytes of its slices, and what the parts say of
-their filters, some 500 bytes of each.
+The filters of a group are transposed in tiles: some of the filters, some of the blocks of each.
+Memory is bounded by one tile of `_TILE_BYTES`, some megabytes of its slices, and the facts about
+the filters in the parts, some 500 bytes for each filter.
 
     the group fits into one tile      read and written in one go
     up to 65,536 filters              all filters, some blocks of each: every slice is written
@@ -10,8 +10,8 @@ their filters, some 500 bytes of each.
     more filters                      as many filters as fit, at least 65,536 (the last tile: what
                                       is left): 8 KiB of every slice, or more, are written
 
-So pieces of filters of at least 4 KiB, or filters that are smaller, are read one behind the other,
-and the file's room is taken before anything is written into it.
+So pieces of filters of at least 4 KiB, or whole smaller filters, are read one after the other. Disk
+space for the file is reserved before it is written.
 """
 
 # ruff: noqa: PTH118, PTH120  paths are strings, as in the entries

@@ -5,7 +5,7 @@
     all together    will the index be larger than is allowed?
 
 Footers are read in threads. A file that cannot be read, or lacks a column, is no error as long as
-there are others: it gets no filters, and lookups always keep it. Sizes are estimated from above, as
+there are other files: it gets no filters, and lookups always keep it. Sizes are upper estimates, as
 if all values were different.
 """
 

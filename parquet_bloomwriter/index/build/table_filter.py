@@ -5,7 +5,7 @@ the same size, which is large enough for the values of the whole table. Their OR
 the table, and is folded to the rate asked for.
 
 Filters of other sizes, from files and from older versions of an index, can be joined too: see
-`sbbf.union`. The exact rate of the union says whether it is of any use.
+`sbbf.union`. The exact FPP of the union decides whether it is of any use.
 """
 
 # ruff: noqa: PTH120  paths are strings, as in the entries

@@ -1,4 +1,4 @@
-"""The two loops over matrices of bits: turning filters into slices, and the AND of slices.
+"""The two loops over matrices of bits: the transpose of filters into slices, and the AND of slices.
 
     filters    one row of c bytes for each of t filters          shape (t, c)
     slices     one row of t bits for each bit of a filter        shape (8 c, t / 8)

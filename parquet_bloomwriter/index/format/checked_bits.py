@@ -1,4 +1,4 @@
-"""Bits of filters that are compared with their checksums before any answer is taken from them.
+"""Lookups in bits of filters that are compared with their checksums before they give an answer.
 
 A checksum covers the same block of a group of filters (see `format.block_checks`). So if a lookup
 asks some filter of a group, it reads this block of all filters of the group; as lookups ask nearly

@@ -1,4 +1,4 @@
-"""Columns of an index: which leaf column of a file is meant, and how its type is stored.
+"""The columns of an index: finding the leaf column in a file by name, and storing its type as JSON.
 
 An indexed column has a name, its dotted path. Readers differ in whether case matters in names: a
 name that matches two leaf columns when case is ignored is ambiguous, and no column is chosen; a

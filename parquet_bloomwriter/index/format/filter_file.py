@@ -3,10 +3,11 @@
     _global-<uuid>.bloom    | header | bitset | checksums |     see `block_checks`
     partial-<uuid>.bloom    | header | bitset |                 of some files, until it is joined
 
-The header is the usual one, so the bytes of the file give those of the bitset, and a lookup does
-not read the header. The log's entry has the CRC-32 of the whole file: of a small file on a store,
-header and bitset are fetched, and the checksums made from them must agree with it. Files of older
-versions of this package have neither; of them, a lookup reads the header.
+The header is the usual one, so the size of the bitset follows from the size of the file, and a
+lookup does not read the header. The log's entry has the CRC-32 of the whole file: of a small file
+on a store, header and bitset are fetched, and the checksums computed from them must agree with the
+CRC-32. Files of older versions of this package have neither checksums nor CRC-32; in these, a
+lookup reads the header.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the entries

@@ -1,4 +1,4 @@
-"""Read a part of an index: what it says of its filters, and where they lie.
+"""Read a part of an index: the facts about its filters, and the positions of the filters.
 
     part-<uuid>.bfindex    one row for each filter, in row groups
     column BFBinary        | page header | length, filter | length, filter | ...    by row group

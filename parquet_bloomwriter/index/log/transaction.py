@@ -2,9 +2,9 @@
 
     stable entry -> entry n: REFRESHING -> the work, in a new folder `v__=n` -> entry n + 1: ACTIVE
 
-The process that writes entry n may work; the others get an error that names its action. The work
-changes nothing that the stable entry refers to. Queries go on with the stable entry, whatever
-becomes of the work.
+The process that writes entry n may work; other processes get an error that names its action. The
+work changes no file that the stable entry refers to. Queries use the stable entry until the commit,
+and go on to use it if the work fails.
 
     the work fails          its folder is removed, then CANCELLING, then the stable entry again
     its process is killed   the log stays as it is: others are refused until the action is cancelled
@@ -13,8 +13,8 @@ becomes of the work.
 Every attempt at an action has a random id, which its entries carry. A process that lost the race
 for entry n therefore never takes the winner's entry for its own, and never undoes its work.
 
-Versions have the number of the entry that announces them. A number is never given twice, and the
-leftovers of a process that was taken for dead are never in the way of another.
+A version has the number of the entry that announces it. A number is never used twice, so files left
+by a process that seemed dead never collide with files of another process.
 """
 
 # ruff: noqa: PTH119  paths are strings, as in the log

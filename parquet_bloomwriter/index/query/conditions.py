@@ -3,7 +3,7 @@
     Contains    a column holds a value with one of these hashes
     AllOf       all parts are true of the same row
     AnyOf       at least one part is true; AnyOf(()) never is
-    None there is no condition: any file might match
+    None        there is no condition: any file might match
 
 Only equality leads to a condition, and what the type of a column rules out. A condition may be
 wider than its predicate, never narrower.

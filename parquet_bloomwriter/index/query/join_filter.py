@@ -1,9 +1,9 @@
 """The Bloom filter against which a join tests the keys of its other side: all values of a column.
 
-It comes from the global filter as long as that covers these files. Files that were appended since
-contribute their own filters, and a few files often have a lower rate by their own filters alone.
-The choice is by the exact rate, and the work on it is bounded. A filter that lets more than half of
-all absent values pass is not used.
+It is the global filter, if that covers the files that are read. Files that were appended since are
+added by their own filters. For a few files, the union of their own filters often has a lower FPP
+than the global filter. The exact FPP decides, and the work on the choice is bounded. A filter that
+lets more than half of all absent values pass is not used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Look hashes up in many filters of one column: which filters might contain any of them?
+"""Look up hashes in many filters of one column: which filters might contain any of the hashes?
 
 Hashes that the filter of all values excludes are not looked up in the filters that it covers. For a
 few hashes, one block of each filter is read for each of them. For many hashes, filters are read

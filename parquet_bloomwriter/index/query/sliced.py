@@ -1,17 +1,18 @@
-"""Lookups in slices: which files might match, without a look at all files that the version knows.
+"""Lookups in slices: find the files that might match, without going through all files of a version.
 
-    file of the version                     is asked
+    file of the version                     is looked up
     id below `stop`, all filters in groups  in the slices of the columns concerned
-    every other file                        in its parts, as without slices
+    every other file                        in the parts, as without slices
 
 Slices answer a predicate on one column group by group: the literals are hashed by the type of the
 group, each value gives a row of bits, and AND and OR of conditions are AND and OR of such rows. A
 file is excluded only if all of its filters are. A predicate on several columns is answered if their
 slices are of the same units (files, or row groups of files), which the digest `units` says, and
-each column has one type in all of them: then each condition gives a set of units. All else is left
-to the parts.
+each column has one type in all of them: then each condition gives a set of units. All other lookups
+use the parts.
 
-The answer is that of the parts. The filter of all values is asked first, as there.
+The answer is the same as that of a lookup in the parts. In both, the filter of all values is asked
+first.
 
 The manifest is read only if it knows other files than the slices do. Otherwise paths and sizes are
 read from the slices, and only of the files that might match. Where a manifest is read, it must have

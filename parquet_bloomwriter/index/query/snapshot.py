@@ -2,8 +2,8 @@
 
 If a file of the index is missing, cut short or broken, every file of the table might match, and
 `problem` says why. What is read of a version stays in memory as long as the snapshot is in use:
-about 90 bytes for each filter and 120 for each file; the filters themselves are not kept. Where a
-column has slices (see `sliced`), that is read only for what slices do not tell.
+about 90 bytes for each filter and 120 for each file; the filters themselves are not kept. If a
+column has slices (see `sliced`), these facts are read only for lookups that slices cannot answer.
 
 Snapshots that were opened lately are kept in `SNAPSHOTS`. Entries are written once: as long as the
 log's folder is the same folder and lists the same names, the newest stable entry is the same.

@@ -1,13 +1,13 @@
 """The interface of storages: the disk or object store that holds the files of an index.
 
-A place is a folder: an absolute path, or the URL of a prefix, such as `s3://bucket/prefix`. Paths
-of files are strings below it, joined by "/". `storage_of` tells which storage a path is in, and
-`local.LocalStorage` says what its methods do. Lookups open files of local indexes by `open_file`,
-which goes to the disk without a detour.
+A folder is an absolute path, or the URL of a prefix, such as `s3://bucket/prefix`. Paths of files
+are strings below it, joined by "/". `storage_of` returns the storage of a path, and
+`local.LocalStorage` documents the methods of a storage. Lookups open files of local indexes by
+`open_file`, which opens the file on the disk directly.
 
     log           entries are created once, and listed
-    files         are written once, as a whole, under names that are given once; read by ranges
-    versions      folders `v__=<N>`, which are listed only to remove what no entry refers to
+    files         are written once, as a whole, under names never used again; read by ranges
+    versions      folders `v__=<N>`, which are listed only to remove files that no entry refers to
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Indexes on a local or mounted disk.
 
-An entry of the log is a file that only one of several writers gets (`durable.create_once`). Only
-files in folders `v__=<N>` are ever removed, and never what a symbolic link leads to. Nothing is
-written where the index's folder, or a folder in it, is a symbolic link: its target may be a folder
-of the user that the link's author may not write to. The index's home may be one.
+An entry of the log is a file that only one of several writers can create (`durable.create_once`).
+Only files in folders `v__=<N>` are ever removed, and never the targets of symbolic links. No file
+is written if the index's folder, or a folder in it, is a symbolic link: its target may be a folder
+of the user that the link's author may not write to. The index's home may be a symbolic link.
 """
 
 # ruff: noqa: PTH102, PTH106, PTH112, PTH114, PTH116, PTH118, PTH119, PTH120, PTH208  system calls

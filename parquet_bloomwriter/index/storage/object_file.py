@@ -1,8 +1,9 @@
 """The files of an index on a store, read by ranges and kept on this machine.
 
-Names of these files are random and given once, so what was fetched of one is right for ever; the
-cache (`stores.object_cache`) remembers the ETag, and later requests carry it. Only the manifest of
-an index that was copied from a disk has a name that others have, too: its ETag is asked for first.
+Names of these files are random and never used again, so bytes that were fetched stay valid; the
+cache (`stores.object_cache`) stores the ETag, and later requests carry it. Only the manifest of an
+index that was copied from a disk has a name that other manifests have, too: its ETag is requested
+first.
 
     up to 8 MiB, or read whole    fetched by one request, or in pieces at the same time; then it is
                                   a file here, read as fast as that of a local index. Checksums

@@ -1,6 +1,6 @@
 """Indexes on S3, on stores that speak its language, on GCS, on Azure and on HDFS.
 
-    log       an entry is put with `If-None-Match: *`: of two writers the store refuses one. It
+    log       an entry is put with `If-None-Match: *`: the store refuses one of two writers. It
               carries the attempt of the action, so that a lost answer is not taken for a conflict.
               On a store that ignores the condition, an index can be changed only if the caller
               says that there is one writer.
@@ -8,8 +8,8 @@
               Their names are random and given once.
     reading   see `object_file`
 
-A listing says which entries the log has, with their ETags, by which entries that were read before
-are known. No listing says which other files count: that is what entries are for.
+A listing returns the entries of the log with their ETags, by which entries that were read before
+are recognised. Other files are not found by listings, but by the entries that refer to them.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Delta and Iceberg tables: their files as their metadata name them, instead of a listing.
 
-A file of such a table never changes, so an index of it has the contract "immutable", and no file is
-ever looked at. Its identity is path and size as the metadata have them, and the time in a Delta
-log. Lookups take the files of the state that is asked about from the metadata, and keep those that
-no index knows. An entry of the index's log says of which state it was made.
+A file of such a table never changes, so an index of the table has the contract "immutable", and
+lookups check no file. The identity of a file is its path and size in the metadata, and its time in
+a Delta log. Lookups take the files of the requested state (version or snapshot) from the metadata,
+and keep files that no index knows. The index's log entry records the state that it was built from.
 
-An index of an Iceberg table knows columns by name, and by what the name meant when it was made: the
-field's id, by which the column is found in each file, and its type. If the name means another
-field, or a field of another type, in the state that is asked about, the index says nothing of it.
+An index of an Iceberg table knows a column by its name, and by the field that had the name when the
+index was made: the field's id, by which the column is found in each file, and its type. If the name
+means another field, or a field of another type, in the requested state, the index is not used.
 
-The metadata of an Iceberg table do not tell its catalog, so the index's entry has the table's name.
+The metadata of an Iceberg table do not name its catalog, so the index's entry has the table's name.
 The home of its indexes is below the table's location: Iceberg's `remove_orphan_files` passes over
 names that begin with an underscore.
 """
