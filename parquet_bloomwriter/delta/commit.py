@@ -207,7 +207,7 @@ def set_properties(
     attempt: str | None = None,
     engine_info: str | None = None,
 ) -> LogCommit:
-    """Set properties of the table, by one commit; all others stay as they are.
+    """Set properties of the table by one commit, and keep all other properties.
 
     Raises:
         As `replace_files`.
@@ -445,12 +445,12 @@ class _Committer:
     def _catch_up(self) -> _Made | None:
         """Read all entries that were committed since; return the result if one is our own attempt.
 
-        The log is listed, for entry N+1 could also be missing because it was removed, after others
-        had committed many more: nobody would ever read an entry that is created there then.
+        The log is listed, because entry N+1 could also be missing because it was removed after many
+        further commits: an entry that is created there then would never be read.
 
         Raises:
             TableProblem: If an entry is damaged.
-            UnsupportedTable, TableChanged: If the table is not any more what it was.
+            UnsupportedTable, TableChanged: If the table's schema or protocol has changed.
         """
         place, before = self._base.place, self._current
         names = [one.name for one in place.list_log(f"{before.version:020}")]

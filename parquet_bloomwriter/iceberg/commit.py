@@ -110,7 +110,7 @@ def replace_files(
 
 
 def set_properties(snapshot: IcebergSnapshot, properties: Mapping[str, str]) -> IcebergSnapshot:
-    """Set properties of the table; all others stay as they are. No snapshot is made.
+    """Set properties of the table, and keep all other properties. No snapshot is made.
 
     Returns:
         The branch, with the properties.

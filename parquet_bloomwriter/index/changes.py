@@ -97,7 +97,7 @@ def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:
     """Return the position of each file among the known files.
 
     Returns:
-        Shape (files,): 0-based positions; -1 for a file that is not known as it is now.
+        Shape (files,): 0-based positions; -1 for a file that is new or has changed.
     """
     import pyarrow as pa
 

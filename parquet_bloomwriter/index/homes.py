@@ -60,7 +60,7 @@ def index_folders(home: str, *, is_above: bool = False) -> list[str]:
 
     Args:
         home: The home.
-        is_above: It is above what is asked about, and passed over if a store forbids to list it.
+        is_above: The home is above the queried folder; if a store forbids to list it, skip it.
     """
     names = storage_of(home).names_in_home(home, is_above=is_above)
     return [os.path.join(home, name) for name in names if is_name(name)]

@@ -54,7 +54,7 @@ class AsOf:
             name: Name of the table, for messages.
 
         Raises:
-            InvalidArgument: If a snapshot or branch is.
+            InvalidArgument: If a snapshot or branch is asked for.
         """
         if self.snapshot is not None or self.branch is not None:
             what = "branches" if self.snapshot is None else "snapshot ids"
@@ -70,7 +70,7 @@ class AsOf:
             name: Name of the table, for messages.
 
         Raises:
-            InvalidArgument: If a version is, or a snapshot and a branch.
+            InvalidArgument: If a version is asked for, or both a snapshot and a branch.
         """
         if self.version is not None:
             raise InvalidArgument(
@@ -90,7 +90,7 @@ class AsOf:
             name: Name of the file or folder, for messages.
 
         Raises:
-            InvalidArgument: If anything is.
+            InvalidArgument: If any of these is asked for.
         """
         if self.version is not None:
             raise InvalidArgument(
@@ -119,7 +119,7 @@ def find_table(given: object, *, filesystem: object = None, as_of: AsOf = LAST) 
         as_of: The state of the table.
 
     Raises:
-        InvalidArgument: If a state is asked for of what is no table, or is not there.
+        InvalidArgument: If a state is asked for, but there is no table, or not this state.
         TableProblem: If the table's metadata are damaged.
         UnsupportedTable: If the table has features that are not understood.
         StoreProblem, OSError: If the metadata cannot be read.

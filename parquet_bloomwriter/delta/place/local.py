@@ -129,8 +129,8 @@ class LocalPlace:
     def create_entry(self, name: str, data: bytes, *, attempt: str) -> bool:
         """Create a file of the log, unless there is one of its name.
 
-        What is created is there as a whole, or not at all. An answer that is lost is resolved by
-        reading what is there: data that carry the id of the attempt are ours.
+        The file is created as a whole, or not at all. If an answer is lost, the file is read: data
+        that contain the id of the attempt are ours.
 
         Args:
             name: Name of the entry.
@@ -138,7 +138,7 @@ class LocalPlace:
             attempt: Random id of this attempt.
 
         Returns:
-            Whether it was created; False if there is an entry of somebody else.
+            Whether it was created; False if there is an entry of another program.
 
         Raises:
             OutcomeUnknown: If it cannot be found out.

@@ -387,7 +387,7 @@ def _by_slices(
     """Look up files in the slices of the table's only index, without going through all its files.
 
     Returns:
-        None if that cannot be done: there are several indexes, the contract is not "immutable",
+        None if this is not possible: there are several indexes, the contract is not "immutable",
         the index is of another state of a Delta or Iceberg table, only a part of the table is
         asked about, the index does not know all files of it, or slices do not tell.
     """
@@ -477,8 +477,8 @@ def _promised_files(
 ) -> list[FileId] | None:
     """Return a table's files as its indexes know them; None if the table must be listed.
 
-    It need not be listed if the contract of all indexes of the table is "immutable", they were made
-    by the present rule of what counts, and they know some of the files that are asked about.
+    The table need not be listed if the contract of all its indexes is "immutable", they were made
+    by the present rule for data files, and they know some of the queried files.
     """
     path = table.path
     about = [one for one in opened if isinstance(one, Snapshot) and is_in(path, one.root)]

@@ -312,7 +312,7 @@ class SlicedColumn:
         """Open the slices.
 
         Raises:
-            IndexProblem: If they are not as they were written, or made of other parts.
+            IndexProblem: If they are damaged, or were made from other parts.
             OSError: If they cannot be read.
         """
         if column.slices is None:

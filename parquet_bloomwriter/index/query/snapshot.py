@@ -121,7 +121,7 @@ def open_snapshot(folder: str, *, with_files: bool = True) -> Snapshot | Reason:
         with_files: Whether its files are needed. If not, `Snapshot.files` may raise an error.
 
     Returns:
-        The version; or why there is none to use.
+        The version; or the reason why no version can be used.
     """
     try:
         snapshot = SNAPSHOTS.get(folder) or SNAPSHOTS.put(folder, _open)

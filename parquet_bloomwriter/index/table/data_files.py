@@ -132,7 +132,7 @@ def _candidates(root: str, leftovers: Leftovers) -> tuple[list[FileId], list[Fil
 
 
 def file_id(root: str, path: str) -> FileId:
-    """Return the identity of a file as it is now.
+    """Look up a file on its disk or store, and return its identity.
 
     Args:
         root: Folder that its path is to be relative to, absolute.

@@ -109,7 +109,7 @@ def list_objects(root: str, leftovers: Leftovers) -> ListedTable:
 
 
 def object_id(url: str, path: str) -> ObjectId:
-    """Return the identity of an object as it is now.
+    """Look up an object on its store, and return its identity.
 
     Args:
         url: URL of the object.
@@ -129,8 +129,8 @@ def object_id(url: str, path: str) -> ObjectId:
 def are_unchanged(urls: Sequence[str], files: Sequence[FileId]) -> list[bool]:
     """Look at objects, and return for each whether it is unchanged; False if that is unknown.
 
-    A listing tells of a thousand objects by one request. It is read as long as it takes at most
-    one request for each dozen of objects that are asked about; the others are asked one by one.
+    One request lists a thousand objects. Listings are read as long as they take at most one request
+    for each dozen of the given objects; the other objects are looked up one by one.
     """
     listed = _listed(urls) if len(urls) >= _WORTH_A_REQUEST else {}
 

@@ -77,7 +77,7 @@ class UnchangedRequest(Request):
     """A snapshot that an earlier answer named."""
 
     present: bytes
-    """The files that are asked about, as bits, the lowest bit of a byte first."""
+    """The files of the question, as bits, the lowest bit of a byte first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
