@@ -1,7 +1,7 @@
-"""What entries of the log say: actions, with every field that they have, known or not.
+"""The actions in entries of the log, with all their fields, known or unknown.
 
-An action keeps what was read, as JSON has it. So a file whose entry is copied into a new one keeps
-fields that no version of this program knew.
+An action keeps all fields that were read, as in JSON. So if the action of a file is copied into a
+new entry, fields that this program does not know are kept.
 
 Source: Delta protocol, "Actions".
 """
@@ -23,15 +23,15 @@ class FileKey(NamedTuple):
     """The key of a logical file: its data file, and the deletion vector of its deleted rows."""
 
     path: str
-    """URI in the log, relative to the table's root or absolute."""
+    """URI of the data file in the log, relative to the table's root or absolute."""
 
     deletion_vector: str | None
-    """Unique id of its deletion vector ("Derived Fields")."""
+    """Unique id of the deletion vector ("Derived Fields"); None without deleted rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Add:
-    """A file of the table."""
+    """The action `add`: a data file of the table."""
 
     raw: Mapping[str, Any]
     """The action's fields, as in JSON. Fields that are null are left out."""
@@ -43,22 +43,22 @@ class Add:
 
     @property
     def path(self) -> str:
-        """A URI, relative to the table's root or absolute, with what it escapes."""
+        """URI of the data file, with escapes, relative to the table's root or absolute."""
         return str(self.raw["path"])
 
     @property
     def size(self) -> int:
-        """Bytes of the data file."""
+        """Size of the data file, bytes."""
         return int(self.raw["size"])
 
     @property
     def partition_values(self) -> Mapping[str, str | None]:
-        """Values by physical name of the partition column; None for null."""
+        """Partition values by physical name of the partition column; None for null."""
         return self.raw.get("partitionValues") or {}
 
     @property
     def modified_ms(self) -> int:
-        """When the file was created, milliseconds since the epoch."""
+        """Time at which the file was created, milliseconds since 1970 UTC."""
         return int(self.raw["modificationTime"])
 
     @property
@@ -68,17 +68,17 @@ class Add:
 
     @property
     def deletion_vector(self) -> Mapping[str, Any] | None:
-        """Descriptor of the deleted rows, if there are any."""
+        """Descriptor of the deletion vector; None if no row is deleted."""
         return self.raw.get("deletionVector")
 
     @property
     def stats(self) -> str | None:
-        """Statistics, as JSON."""
+        """Statistics of the file, JSON."""
         return self.raw.get("stats")
 
     @property
     def num_records(self) -> int | None:
-        """Rows of the data file by its statistics, deleted ones included; None if not known."""
+        """Number of rows by the statistics, deleted rows included; None if not known."""
         try:
             stats = json.loads(self.stats or "null")
         except ValueError:
@@ -98,19 +98,19 @@ def vector_id(descriptor: Mapping[str, Any] | None) -> str | None:
 
 @dataclass(frozen=True)
 class Protocol:
-    """The versions and features that a program must understand to read and to write the table."""
+    """The action `protocol`: versions and features that readers and writers must understand."""
 
     reader_version: int
     writer_version: int
     reader_features: frozenset[str] = frozenset()
-    """Named features; empty below reader version 3."""
+    """Names of features for readers; empty below reader version 3."""
 
     writer_features: frozenset[str] = frozenset()
-    """Named features; empty below writer version 7."""
+    """Names of features for writers; empty below writer version 7."""
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Protocol:
-        """Return what the action `protocol` says."""
+        """Parse the fields of the action `protocol`."""
         return cls(
             reader_version=int(fields["minReaderVersion"]),
             writer_version=int(fields["minWriterVersion"]),
@@ -121,7 +121,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Metadata:
-    """The table's schema and properties."""
+    """The action `metaData`: the table's schema and properties."""
 
     raw: Mapping[str, Any] = field(repr=False)
     """The action's fields, as in JSON."""
@@ -134,7 +134,7 @@ class Metadata:
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
-        """Logical names."""
+        """Logical names of the partition columns."""
         return tuple(self.raw.get("partitionColumns") or ())
 
     @property
@@ -150,11 +150,14 @@ class Metadata:
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """One entry of the log: what one version changed. Actions as in JSON, without their names."""
+    """One entry of the log: the changes of one version.
+
+    Actions are as in JSON, without their names.
+    """
 
     version: int
     info: Mapping[str, Any]
-    """`commitInfo`; empty without one."""
+    """Fields of `commitInfo`; empty without this action."""
 
     protocol: Protocol | None
     metadata: Metadata | None
@@ -165,18 +168,18 @@ class Commit:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing, as an entry that is created before it is filled."""
+        """Return whether the entry has no actions, as while a writer has not yet filled it."""
         found = (self.info, self.protocol, self.metadata)
         return not any((*found, self.adds, self.removes, self.others))
 
 
 def parse_actions(data: bytes, *, name: str, root: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the fields of each action of an entry, or of a checkpoint in JSON.
+    """Yield the name and the fields of each action in an entry or a JSON checkpoint.
 
     Args:
         data: Lines of JSON.
-        name: Of the file, for messages.
-        root: Of the table, for messages.
+        name: Name of the file, for messages.
+        root: Root of the table, for messages.
 
     Raises:
         TableProblem: If a line is no action, or an action lacks what identifies it.
@@ -208,7 +211,7 @@ _NEEDED = {
     "protocol": {"minReaderVersion", "minWriterVersion"},
     "sidecar": {"path"},
 }
-"""Fields without which an action means nothing."""
+"""The fields that an action must have, by name of the action."""
 
 
 def _damaged(name: str, line: int, root: str, what: str) -> TableProblem:

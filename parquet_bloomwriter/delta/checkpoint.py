@@ -1,13 +1,13 @@
-"""The state of a table as of a version: actions that a checkpoint holds.
+"""Checkpoints: the actions that make up a table's state at a version, from Parquet or JSON.
 
 In Parquet, each action is a struct column, and all but one of a row's columns are null. A V2
 checkpoint may be JSON instead, and may name sidecars, which hold its files.
 
-A checkpoint can have 100,000 files and more. So columns are read and kept as such, and the fields
-of an action are made when they are asked for. What they are is what an entry in JSON would have:
-all fields, known or not, without those that are null. `partitionValues_parsed` and `stats_parsed`
-only repeat other fields in columns, and are no part of an action; where `stats` is missing, it is
-rebuilt from the latter.
+A checkpoint can have 100,000 files and more. So the columns are kept as Arrow arrays, and the
+fields of an action are converted when they are asked for. An action has the fields that an entry in
+JSON would have: all fields, known or unknown, that are not null. `partitionValues_parsed` and
+`stats_parsed` only repeat other fields as columns, and are left out of actions; a missing `stats`
+is rebuilt from `stats_parsed`.
 
 Source: Delta protocol, "Checkpoint Schema", "V2 Spec", "Sidecar Files".
 """
@@ -35,28 +35,28 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.delta.place import TablePlace
 
 FILES_AT_ONCE = 8
-"""Threads that read parts and sidecars: mostly waiting on stores."""
+"""Number of threads that read parts and sidecars: they mostly wait for stores."""
 
 SIDECARS = "_sidecars"
 
 _KEYS = {"protocol": "minReaderVersion", "metaData": "schemaString", "sidecar": "path"}
-"""A field of each action that is never null."""
+"""The field of each action that is never null, by name of the action."""
 
 _REPEATED = frozenset({"stats_parsed", "partitionValues_parsed"})
 _REMEDY = "Restore it from a backup, or remove the checkpoint if all entries are there still."
 _BLOCK = 1024
-"""Rows whose statistics are rebuilt at a time."""
+"""Number of rows whose statistics are rebuilt at a time."""
 
 
 @dataclass(kw_only=True)
 class CheckpointState:
-    """Actions of a checkpoint that a snapshot needs."""
+    """The actions of a checkpoint that a snapshot needs."""
 
     protocol: Mapping[str, Any] | None = None
     metadata: Mapping[str, Any] | None = None
     adds: list[Add] = field(default_factory=list)
     sidecars: list[str] = field(default_factory=list)
-    """Files of the log."""
+    """Names of the sidecars, as files of the log."""
 
 
 def read_checkpoint(place: TablePlace, checkpoint: Checkpoint) -> CheckpointState:
@@ -120,7 +120,7 @@ def _of_json(data: bytes, name: str, root: str) -> CheckpointState:
 
 
 def _sidecar(path: str) -> str:
-    """Return a sidecar as a file of the log; it lies in its folder for those, wherever from."""
+    """Return the name of a sidecar as a file of the log, in the log's folder for sidecars."""
     return f"{SIDECARS}/{unquote(path).rpartition('/')[2]}"
 
 
@@ -145,7 +145,7 @@ def _of_parquet(data: bytes) -> CheckpointState:
 
 
 def _present(column: pa.ChunkedArray, key: str) -> pa.StructArray:
-    """Return the rows that are an action, as one array: some writers have nulls inside instead."""
+    """Return the rows that have the action, as one array. Some writers make only fields null."""
     kept = column.drop_null().combine_chunks()
     rows = kept if isinstance(kept, pa.Array) else pa.concat_arrays(kept.chunks)
     keys = rows.field(key)
@@ -172,7 +172,10 @@ def _adds(file: pq.ParquetFile, kind: pa.StructType) -> list[Add]:
 
 
 class _Fields(Mapping[str, Any]):
-    """The fields of one action, made when they are asked for. Equal to the `dict` of them."""
+    """The fields of one action, converted when they are asked for.
+
+    Equal to a `dict` of the fields.
+    """
 
     __slots__ = ("_columns", "_row")
 
@@ -206,7 +209,7 @@ class _Fields(Mapping[str, Any]):
 
 
 class _Column:
-    """A field of all actions, as JSON has it."""
+    """A field of all actions of one kind; values are converted to those of JSON."""
 
     def __init__(self, values: pa.Array) -> None:
         self._values: pa.Array | None = values
@@ -221,7 +224,7 @@ class _Column:
 
 
 class _Stats(_Column):
-    """Statistics, rebuilt by blocks where they are missing."""
+    """The statistics of all files; missing ones are rebuilt in blocks of rows."""
 
     def __init__(self, given: _Column | None, parsed: pa.StructArray) -> None:
         self._given = given
@@ -240,7 +243,7 @@ class _Stats(_Column):
 
 
 def as_json(values: pa.Array) -> list[Any]:
-    """Return values as JSON has them; fields of structs that are null are left out."""
+    """Return Arrow values as values of JSON; null fields of structs are left out."""
     kind = values.type
     if pa.types.is_struct(kind):
         return _structs(values)

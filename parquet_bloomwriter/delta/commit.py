@@ -1,17 +1,17 @@
 """A new entry of the log, created exclusively, that replaces files by equal ones.
 
-    the table was read at version N    entry N+1 is created, if nobody else has created it
-    it exists, and is ours             an answer was lost: the commit was made
-    it exists, and is another's        all newer entries are read; what no longer holds is dropped;
-                                       the next number is tried
+    the table was read at version N    entry N+1 is created, unless it exists
+    entry N+1 exists, and is ours      an answer was lost: the commit was made
+    entry N+1 is another program's     all newer entries are read; replacements that no longer hold
+                                       are dropped; the next number is tried
 
-What is known to the log is never deleted here: after a commit was tried, its files may be in use.
+Files that the log may know are never deleted here: after a commit was tried, they may be in use.
 
-A replacement holds as long as its old file is in the table with the same deletion vector. Nothing
-else that others commit contradicts it: the new file has the same rows in the same places, and says
-`dataChange: false`. Fields that the old file's entry got meanwhile, such as row ids, are carried
-over to the new one. Only a changed schema ends a run, because the columns are then not those that
-were asked for.
+A replacement holds as long as its old file is in the table with the same deletion vector. No other
+commit contradicts it: the new file has the same rows at the same positions, and its action says
+`dataChange: false`. Fields that the old file's `add` got meanwhile, such as row ids, are copied to
+the new file's `add`. Only a changed schema ends a run, because the columns may then differ from the
+requested columns.
 
 Checkpoints, `_last_checkpoint` and version checksums are left to the table's own engines. They
 write checkpoints by the table's properties, with the columns for statistics that a table may want
@@ -56,12 +56,13 @@ if TYPE_CHECKING:
 
 _MS_PER_S = 1000
 _TRIES = 100
-"""Numbers that are tried before it is said that others are always quicker."""
+"""Maximum number of versions that are tried before a commit fails because other commits always come
+first."""
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 2.0
 
 _OWN_FIELDS = ("path", "size", "modificationTime", "dataChange")
-"""Fields of an `add` that belong to the new file."""
+"""Fields of the action `add` that describe the new file instead of the old file."""
 
 _MAPPING_MODE = "delta.columnMapping.mode"
 _ROW_TRACKING = "rowTracking"
@@ -71,11 +72,11 @@ _IN_COMMIT_TIMESTAMP = "inCommitTimestamp"
 
 @dataclass(frozen=True)
 class AddReplacement:
-    """A file of the table, and the one that takes its place."""
+    """A data file of the table, and the new file that replaces it."""
 
     old: Add
     new: Mapping[str, Any]
-    """The new file's `add` (`new_add`)."""
+    """Fields of the new file's `add` (`new_add`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,14 +84,14 @@ class LogCommit:
     """The result of a commit."""
 
     version: int
-    """The version that was made; that of `snapshot` if none was."""
+    """Number of the new version; that of `snapshot` if no version was made."""
 
     snapshot: Snapshot
-    """The table as of the commit."""
+    """The table after the commit."""
 
     kept: tuple[AddReplacement, ...] = ()
     dropped: tuple[tuple[AddReplacement, str], ...] = ()
-    """Replacements that no longer hold, and why; their new files are in no version."""
+    """Replacements that were dropped, with the reasons; their new files are in no version."""
 
 
 def new_add(
@@ -101,14 +102,14 @@ def new_add(
     modified_ms: int,
     tags: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the `add` of a file that is equal to an old one, deletion vector and all.
+    """Return the `add` of a new file with the same rows and deletion vector as an old file.
 
     Args:
         old: The old file.
-        uri: Path of the new one, as the log has it.
-        size: Bytes of the new one.
-        modified_ms: When it was written, milliseconds since the epoch.
-        tags: All its tags; None for those of the old one.
+        uri: URI of the new file, as the log stores it.
+        size: Size of the new file, bytes.
+        modified_ms: Time at which the new file was written, milliseconds since 1970 UTC.
+        tags: All tags of the new file; None for the tags of the old file.
     """
     new = dict(old.raw)
     new.update(path=uri, size=size, modificationTime=modified_ms, dataChange=False)
@@ -120,7 +121,7 @@ def new_add(
 
 
 def remove_of(old: Add, now_ms: int) -> dict[str, Any]:
-    """Return the `remove` of a file whose rows are in another one of the same commit.
+    """Return the `remove` of an old file that a new file in the same commit replaces.
 
     Args:
         old: The file.
@@ -148,13 +149,13 @@ def replace_files(  # noqa: PLR0913  what the log says of a commit
     engine_info: str | None = None,
     on_attempt: Callable[[int], object] | None = None,
 ) -> LogCommit:
-    """Put new files in the place of old ones, by one commit.
+    """Replace data files by new files, in one commit.
 
     Args:
         snapshot: The table, as the replacements were made for.
-        replacements: Of different files.
-        operation_parameters: What the history of the table says was asked for.
-        metrics: What it says of the work, beside numbers and bytes of files.
+        replacements: The replacements, each of a different file.
+        operation_parameters: The request, for the history of the table.
+        metrics: Further metrics for the history, besides numbers and bytes of files.
         attempt: Random id of the commit; by default a new one.
         engine_info: Name and version of the program; by default this one's.
         on_attempt: Called with the number of each entry just before it is tried.
@@ -206,7 +207,7 @@ def set_properties(
     attempt: str | None = None,
     engine_info: str | None = None,
 ) -> LogCommit:
-    """Set properties of the table, by one commit; all others stay as they are.
+    """Set properties of the table by one commit, and keep all other properties.
 
     Raises:
         As `replace_files`.
@@ -233,7 +234,7 @@ def set_properties(
 
 
 def check_unchanged(base: Snapshot, current: Snapshot) -> None:
-    """Check that a table is still what replacements of its files were prepared for.
+    """Check that a table still has the schema for which replacements were prepared.
 
     Raises:
         TableChanged: If its schema, or how columns are found, is another one.
@@ -262,7 +263,7 @@ def check_unchanged(base: Snapshot, current: Snapshot) -> None:
 
 
 class _Replacing:
-    """Replacements, as they hold on one version after the other."""
+    """Replacements, checked against each version that a commit is tried on."""
 
     def __init__(self, replacements: Sequence[AddReplacement]) -> None:
         self._all = replacements
@@ -270,7 +271,7 @@ class _Replacing:
         self.dropped: list[tuple[AddReplacement, str]] = []
 
     def actions(self, current: Snapshot, now_ms: int) -> list[Action]:
-        """Return the actions for those that hold on this version."""
+        """Return the actions for the replacements that hold on a version."""
         self.kept, self.dropped = [], []
         paths = {key.path for key in current.files}
         removes: list[Action] = []
@@ -287,14 +288,14 @@ class _Replacing:
         return [*removes, *adds]
 
     def settle(self, made: Commit) -> None:
-        """Tell by an entry of ours, which was found in the log, which replacements it has."""
+        """Determine which replacements are in an entry of ours that was found in the log."""
         paths = {add.path for add in made.adds}
         self.kept = [one for one in self._all if one.new["path"] in paths]
         why = "it did not hold when the commit was made"
         self.dropped = [(one, why) for one in self._all if one.new["path"] not in paths]
 
     def metrics(self) -> dict[str, str]:
-        """Return the numbers of the last version, in the words of Delta's history."""
+        """Return the counts of the last version, under the names in Delta's history."""
         numbers = {
             "numAddedFiles": len(self.kept),
             "numRemovedFiles": len(self.kept),
@@ -307,7 +308,7 @@ class _Replacing:
 def _why_not(
     one: AddReplacement, now: Add | None, current: Snapshot, paths: set[str]
 ) -> str | None:
-    """Return why a replacement does not hold, or None."""
+    """Return why a replacement does not hold on a version, or None if it holds."""
     old = one.old
     if now is None:
         if old.path in paths:
@@ -340,7 +341,7 @@ class _Made(NamedTuple):
 
     snapshot: Snapshot
     found: Commit | None = None
-    """Our entry, if it was found in the log, and not made just now."""
+    """Our entry as found in the log after a lost answer; None if it was made just now."""
 
 
 class _Committer:
@@ -361,7 +362,7 @@ class _Committer:
         self._on_attempt = on_attempt
 
     def commit(self, build: Build, describe: Callable[[], Action]) -> _Made:
-        """Commit what `build` returns, unless that is nothing.
+        """Commit the actions that `build` returns; if there are none, make no commit.
 
         Args:
             build: The actions on a version.
@@ -418,7 +419,7 @@ class _Committer:
 
     @staticmethod
     def _now(current: Snapshot) -> int:
-        """Return the time of a commit on a version, milliseconds since the epoch.
+        """Return the time for a commit on a version, milliseconds since 1970 UTC.
 
         A clock that goes back does not make it earlier than the version before.
 
@@ -442,14 +443,14 @@ class _Committer:
     # ------------------------------------------------------------ what others committed
 
     def _catch_up(self) -> _Made | None:
-        """Read all that was committed since; return it if our own attempt is there.
+        """Read all entries that were committed since; return the result if one is our own attempt.
 
-        The log is listed, for entry N+1 could also be missing because it was removed, after others
-        had committed many more: nobody would ever read an entry that is created there then.
+        The log is listed, because entry N+1 could also be missing because it was removed after many
+        further commits: an entry that is created there then would never be read.
 
         Raises:
             TableProblem: If an entry is damaged.
-            UnsupportedTable, TableChanged: If the table is not any more what it was.
+            UnsupportedTable, TableChanged: If the table's schema or protocol has changed.
         """
         place, before = self._base.place, self._current
         names = [one.name for one in place.list_log(f"{before.version:020}")]
@@ -475,7 +476,7 @@ class _Committer:
 
 
 def _as_commit(version: int, info: Action, actions: list[Action]) -> Commit:
-    """Return what was committed as it would be read."""
+    """Return the entry of a commit in the form in which it would be read."""
     metadata = [action["metaData"] for action in actions if "metaData" in action]
     return Commit(
         version=version,
@@ -521,6 +522,6 @@ def _this_program() -> str:
 
 
 def _pauses() -> list[float]:
-    """Return how long to wait before each try, seconds."""
+    """Return the seconds to wait before each try."""
     waits = (min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**n) for n in range(_TRIES - 1))
     return [0.0, *(wait * random.uniform(0.5, 1.0) for wait in waits)]  # noqa: S311  no secret

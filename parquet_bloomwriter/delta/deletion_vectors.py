@@ -1,4 +1,4 @@
-"""Deletion vectors: which rows of a data file are deleted.
+"""Deletion vectors: the deleted rows of a data file.
 
 A file's entry in the log describes its vector: where it lies, its size, its number of rows.
 
@@ -11,8 +11,8 @@ Such a file begins with a byte 1, and holds for each vector, at its offset, big 
 
     u32 size    the vector: magic number and Roaring bitmap    u32 CRC-32 of the vector
 
-Size, checksum, number of rows and largest row are checked: a row that is taken for deleted is lost
-to whoever reads.
+Size, checksum, number of rows and largest row are checked: readers lose a row that is wrongly taken
+as deleted.
 
 Source: Delta protocol, "Deletion Vectors", "Deletion Vector Format"; ZeroMQ RFC 32 (Z85).
 """
@@ -63,13 +63,13 @@ class _Descriptor:
     text: str
     offset: int
     size: int
-    """Bytes of the vector, magic number included."""
+    """Size of the vector, bytes, magic number included."""
 
     cardinality: int
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> _Descriptor:
-        """Check the fields that JSON has.
+        """Return the descriptor for fields of JSON, after checking their types.
 
         Raises:
             TableProblem: If one is missing, or of another type.
@@ -92,18 +92,18 @@ class _Descriptor:
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Description of the vector, for messages."""
         return f"the deletion vector {self.storage}{safe(self.text)}"
 
 
 def read_deletion_vector(
     place: TablePlace, descriptor: Mapping[str, Any], *, num_rows: int
 ) -> NDArray[np.int64]:
-    """Return which rows of a data file are deleted.
+    """Return the positions of the deleted rows of a data file.
 
     Args:
-        place: Where the table lies.
-        descriptor: Of the vector, as the log has it.
+        place: The place of the table.
+        descriptor: Descriptor of the vector in the log.
         num_rows: Rows of the data file, deleted ones included.
 
     Returns:

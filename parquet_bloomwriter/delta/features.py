@@ -1,9 +1,10 @@
-"""Which features of the protocol are understood: to read a table, and to replace its files.
+"""The protocol features that are understood: for reading a table, and for replacing its files.
 
-To replace files means: a file is copied, with the same rows at the same positions and the same
-columns; one entry removes the old one and adds the new one, with all that the log said of it, and
-says that no data changed. No schema, property, checkpoint or row is written, nothing is cleaned up.
-What a feature asks of writers is judged by that. A feature that is not in this list is refused.
+To replace a file means: the file is copied, with the same rows at the same positions and the same
+columns; one entry removes the old file and adds the new file with all fields of the old `add`, and
+declares that no data changed. No schema, property, checkpoint or row is written, and no file is
+cleaned up. Whether a feature is supported depends on what it demands of such a commit. A feature
+that is not in this list is refused.
 
 Source: Delta protocol, "Valid Feature Names in Table Features", the sections named there, and the
 protocol's RFCs for names that are not in it yet.
@@ -23,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class Support(NamedTuple):
-    """Whether a feature is understood, and why."""
+    """Whether a feature of the protocol is understood, and why."""
 
     reads: bool
-    """Whether tables with it can be read; true for features that only writers must know."""
+    """Whether tables with this feature can be read; true for features of writers only."""
 
     replaces: bool
-    """Whether files of tables with it can be replaced."""
+    """Whether files of tables with this feature can be replaced."""
 
     reason: str
-    """One sentence."""
+    """The reason, one sentence."""
 
 
 def _yes(reason: str) -> Support:
@@ -56,7 +57,8 @@ _GEO = "How geometries are stored is not settled yet."
 
 _MATERIALIZE = "materializePartitionColumns"
 _WRITE_PARTITIONS = "delta.writePartitionColumnsToParquet"
-"""A feature and a property that say nothing where there are no partitions."""
+"""Name of a property which, like the feature above it, has no effect on tables without
+partitions."""
 
 _SYMLINKS = "delta.compatibility.symlinkFormatManifest.enabled"
 
@@ -115,11 +117,11 @@ FEATURES: Mapping[str, Support] = {
     "variantType-dev": _VARIANT,
     "variantType-preview": _VARIANT,
 }
-"""By the name that tables have."""
+"""Support of each feature, by the feature's name in tables."""
 
 _LAST_READER, _LAST_WRITER = 3, 7
 _NAMED_READER, _NAMED_WRITER = 3, 7
-"""Versions from which on features are named."""
+"""The protocol versions from which tables list their features by name."""
 
 _BY_READER = {"columnMapping": 2}
 _BY_WRITER = {
@@ -131,7 +133,8 @@ _BY_WRITER = {
     "columnMapping": 5,
     "identityColumns": 6,
 }
-"""Features that versions imply, from which one on ("Writer Version Requirements")."""
+"""The features that versions imply, with the writer version from which each is implied ("Writer
+Version Requirements")."""
 
 _PROPERTIES = {
     "delta.enableIcebergCompatV1": _ICEBERG,
@@ -147,8 +150,8 @@ _PROPERTIES = {
     "Presto and others read, and which are not written.",
     _WRITE_PARTITIONS: FEATURES[_MATERIALIZE].reason,
 }
-"""Properties that ask something of writers, whatever the features are; those that are not set, or
-"false", ask nothing."""
+"""Names of properties that demand something of writers whatever the features are, with the demand;
+a property that is not set, or "false", demands nothing."""
 
 _REMEDIES = {
     _SYMLINKS: "Set it to false there, add or take out the filters, set it to true again, and run "
@@ -158,7 +161,7 @@ _WHERE = "Use the writer that the table belongs to; or drop the feature there."
 
 
 def features_of(protocol: Protocol) -> frozenset[str]:
-    """Return the names of all features that writers must respect, and readers."""
+    """Return the names of all features that readers or writers must respect."""
     found = set(protocol.reader_features | protocol.writer_features)
     if protocol.reader_version < _NAMED_READER:
         found |= _implied(_BY_READER, protocol.reader_version)
@@ -192,9 +195,9 @@ def check_replaceable(
     """Check that files of a table can be replaced by equal ones.
 
     Args:
-        protocol: Of the table.
-        metadata: Of the table.
-        files: Its active files.
+        protocol: Protocol of the table.
+        metadata: Metadata of the table.
+        files: Active files of the table.
         root: Path or URL of the table, for errors.
 
     Raises:
@@ -226,7 +229,7 @@ def check_replaceable(
 
 
 def _check_row_ids(files: Collection[Add], properties: Mapping[str, str], root: str) -> None:
-    """Each `add` that is committed needs ids, which an old file may not have yet."""
+    """Check that the table's files have the row ids that each committed `add` needs."""
     if properties.get("delta.rowtrackingsuspended", "").lower() == "true":
         return
     for add in files:
@@ -240,7 +243,7 @@ def _check_row_ids(files: Collection[Add], properties: Mapping[str, str], root: 
 
 
 def _check_counts(files: Collection[Add], root: str) -> None:
-    """Each `add` with a deletion vector must say how many rows its file has."""
+    """Check that each file with a deletion vector has a known number of rows, as `add` needs it."""
     for add in files:
         if add.deletion_vector is not None and add.num_records is None:
             raise UnsupportedTable(
@@ -273,5 +276,5 @@ def _unsupported(name: str, reason: str, what: str) -> UnsupportedTable:
 
 
 def _clause(reason: str) -> str:
-    """Return a sentence as a part of another."""
+    """Return a sentence as a clause, to be part of another sentence."""
     return reason[0].lower() + reason[1:].removesuffix(".")

@@ -1,4 +1,4 @@
-"""Which files of the log make up a version of a table.
+"""Find the files of the log that make up a version of a table: a checkpoint and entries.
 
 A version is the newest complete checkpoint at or below it, and the entries from there on:
 
@@ -43,11 +43,11 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """The state of a table as of a version."""
+    """A checkpoint: the state of the table at a version."""
 
     version: int
     names: tuple[str, ...]
-    """Files of the log; several for a checkpoint in parts."""
+    """Names of its files in the log; several for a checkpoint in parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +56,18 @@ class Segment:
 
     version: int
     checkpoint: Checkpoint | None
-    """The checkpoint to begin with; None if there is none, so that entry 0 is the first."""
+    """The first checkpoint to read; None if there is no checkpoint, so that entry 0 is the
+    first."""
 
     entries: range
-    """Versions of the entries to apply to that, in order."""
+    """Versions of the entries to apply to the checkpoint, in order."""
 
     has_entry: bool
-    """Whether there is an entry of this version; a clean-up may have left the checkpoint only."""
+    """Whether the version has an entry; a clean-up may have left only the checkpoint."""
 
 
 def entry_name(version: int) -> str:
-    """Return the name of the entry of a version."""
+    """Return the name of a version's entry."""
     return f"{version:020}.json"
 
 
@@ -77,10 +78,10 @@ def version_of(name: str) -> int | None:
 
 
 def find_segment(place: TablePlace, version: int | None = None) -> Segment:
-    """Find what a version is read from.
+    """Find the checkpoint and the entries from which a version is read.
 
     Args:
-        place: Where the table lies.
+        place: The place of the table.
         version: The version; None for the last one.
 
     Raises:
@@ -93,7 +94,7 @@ def find_segment(place: TablePlace, version: int | None = None) -> Segment:
     try:
         return _list(place, version).segment(version, place.root)
     except InvalidArgument:
-        # What can be read instead is told of the whole log.
+        # The message lists all versions that can be read, so it needs the whole log.
         return _list(place, 0).segment(version, place.root)
 
 
@@ -108,7 +109,7 @@ def last_version(place: TablePlace) -> int:
 
 
 def _list(place: TablePlace, version: int | None) -> _Listing:
-    """List what a version may need: all from the last checkpoint on, or the whole log."""
+    """List the files that a version may need: from the last checkpoint on, or the whole log."""
     hint = _hint(place)
     try:
         if hint is not None and (version is None or hint <= version):
@@ -125,7 +126,7 @@ def _list(place: TablePlace, version: int | None) -> _Listing:
 
 
 def _hint(place: TablePlace) -> int | None:
-    """Return the version of the last checkpoint, as far as that is noted; it may be wrong."""
+    """Return the version of the last checkpoint by `_last_checkpoint`, which may be wrong."""
     try:
         noted = json.loads(place.read_log(LAST_CHECKPOINT))
     except (FileNotFoundError, ValueError):
@@ -135,7 +136,7 @@ def _hint(place: TablePlace) -> int | None:
 
 
 class _Listing:
-    """Files of the log, by what they are."""
+    """The files of a log, sorted into entries and checkpoints."""
 
     def __init__(self, files: Iterable[LogFile]) -> None:
         self.entries: set[int] = set()
@@ -158,7 +159,7 @@ class _Listing:
                 self.checkpoints[version] = Checkpoint(version=version, names=ordered)
 
     def last(self, root: str) -> int:
-        """Return the last version."""
+        """Return the number of the last version."""
         found = max((*self.entries, *self.checkpoints), default=None)
         if found is None:
             raise InvalidArgument(
@@ -169,7 +170,7 @@ class _Listing:
         return found
 
     def segment(self, version: int | None, root: str) -> Segment:
-        """Return what a version is read from."""
+        """Return the checkpoint and the entries from which a version is read."""
         last = self.last(root)
         if version is None:
             version = last

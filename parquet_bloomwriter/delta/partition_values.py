@@ -1,11 +1,11 @@
-"""Values of partition columns: text in the log, by the types of the table's schema.
+"""Values of partition columns: texts in the log, parsed by the types of the table's schema.
 
     string          as it is               timestamp       1970-01-01T00:00:00.123456Z
     numbers         in decimals            timestamp_ntz   1970-01-01 00:00:00.123456
     date            1970-01-01             boolean         true, false
 
-Null and empty text are null. A `timestamp` without a zone is of the time zone that its writer had,
-which nobody noted; bytes went through a text that need not have kept them. Such values are not
+Null and empty text are null. A `timestamp` without a zone is in the time zone of its writer, which
+is not recorded; bytes were written as text, which may have changed them. Such values are not
 returned.
 
 Source: Delta protocol, "Partition Value Serialization".
@@ -36,12 +36,12 @@ _MOMENT = re.compile(
 
 
 def partition_value(text: str | None, type_: object, column: str) -> PartitionValue:
-    """Return the value that a text of the log stands for.
+    """Parse the text of a partition value.
 
     Args:
         text: As the log has it; None for null.
         type_: The column's type, as the schema has it.
-        column: Its name, for messages.
+        column: Name of the column, for messages.
 
     Returns:
         None for null; a `datetime` of UTC for `timestamp`, and without a zone for `timestamp_ntz`.

@@ -34,29 +34,29 @@ _NO_RUNS, _WITH_RUNS = 12346, 12347
 _MOST_IN_ARRAY = 4096
 _BITMAP_BYTES = 8192
 _OFFSETS_FROM = 4
-"""Containers from which on offsets are there although some are of runs."""
+"""Number of containers from which offsets are stored although some containers are of runs."""
 
 _LEAST_BUCKET_BYTES = 8
 _KEY_LIMIT = 1 << 31
 
 
 class MalformedBitmap(ValueError):
-    """Bytes that should be a Roaring bitmap are not; the message is a clause."""
+    """Raised if bytes are no valid Roaring bitmap; the message is a clause."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Container:
-    """Up to 65,536 values that share all but their lower 16 bits."""
+    """A container: up to 65,536 values that share all but their lower 16 bits."""
 
     base: int
-    """The upper 48 bits, in place."""
+    """The upper 48 bits of the values, as a number whose lower 16 bits are zero."""
 
     count: int
     data: memoryview
     is_of_runs: bool
 
     def values(self) -> NDArray[np.int64]:
-        """Return the values, ascending."""
+        """Return the values of the container, ascending."""
         if self.is_of_runs:
             low = self._expand_runs()
         elif self.count <= _MOST_IN_ARRAY:
@@ -148,7 +148,7 @@ class _Reader:
             yield _Container(base | key << 16, fewer + 1, data, bool(is_of_runs))
 
     def _size(self, count: int, *, is_of_runs: bool) -> int:
-        """Return the bytes of a container's values."""
+        """Return the size of a container's values, bytes."""
         if is_of_runs:
             return 4 * self._number(2)
         return 2 * count if count <= _MOST_IN_ARRAY else _BITMAP_BYTES

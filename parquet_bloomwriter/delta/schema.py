@@ -1,4 +1,4 @@
-"""The columns of a table, and the columns of its files that they are.
+"""The columns of a Delta table, and the leaf columns of its files that store them.
 
 A table's schema has fields, each with a logical name; files have a tree of columns. The table's
 property delta.columnMapping.mode says which column of a file a field is:
@@ -44,7 +44,7 @@ _NO_LEAVES = {
     "void": "is a void column: no file stores it",
 }
 _MAX_KNOWN = 64
-"""Schemas of files that are kept; the files of a table have few."""
+"""Maximum number of file schemas that are cached; the files of a table have few."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +52,13 @@ class TableColumn:
     """One leaf column of a table."""
 
     ordinal: int
-    """0-based position among the leaves."""
+    """0-based position of the column among the leaf columns."""
 
     name: str
-    """The dotted path of logical names."""
+    """Dotted path of logical names."""
 
     stored_name: str
-    """The dotted path of physical names."""
+    """Dotted path of physical names."""
 
 
 class DeltaColumns:
@@ -78,7 +78,7 @@ class DeltaColumns:
         self._known: dict[Schema, Mapping[str, Leaf]] = {}
         columns: list[TableColumn] = []
         try:
-            # The schema may be any text: what it lacks is found as these errors.
+            # The schema may be any text: missing parts raise these errors.
             self._fields = [
                 one for one in metadata.schema["fields"] if one["name"] not in self._partitions
             ]
@@ -97,7 +97,7 @@ class DeltaColumns:
         self._by_name = {column.name: column for column in columns}
 
     def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Find leaf columns by one name or several, in the order of the names, each once.
+        """Find leaf columns by one or several names; return them in this order, without duplicates.
 
         Args:
             names: Dotted paths of logical names; those of groups stand for all leaves in them. None
@@ -131,7 +131,7 @@ class DeltaColumns:
         return tuple(one.name for one in select_columns(self.columns, listed))
 
     def stored_name(self, name: str) -> str:
-        """Return the physical name of a leaf; it stays when columns are renamed.
+        """Return the physical name of a leaf column, which stays when the column is renamed.
 
         Args:
             name: The logical name of a leaf, as `select` returns it.
@@ -139,7 +139,7 @@ class DeltaColumns:
         return self._by_name[name].stored_name
 
     def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
-        """Find the leaf columns of a file that are columns of the table.
+        """Find the leaf columns of a file that store columns of the table.
 
         A leaf may be narrower than the table's type, if that was widened since.
 

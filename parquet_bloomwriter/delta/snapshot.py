@@ -1,4 +1,4 @@
-"""A table at one version: its files, its schema and its properties."""
+"""A Delta table at one version: its files, schema and properties."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.delta.place import TablePlace
 
 ENTRIES_AT_ONCE = 16
-"""Threads that read entries: mostly waiting on stores."""
+"""Number of threads that read entries: they mostly wait for stores."""
 
 _FEW = 4
-"""Entries that are read without threads."""
+"""Number of entries up to which no threads are started."""
 
 _WHOLE_AFTER_S = (0.05, 0.2, 0.5, 1.0, 2.0)
-"""Seconds to wait for a writer that creates an entry before it fills it."""
+"""Seconds to wait for a writer that has created an entry but not yet filled it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Snapshot:
-    """A table at one version."""
+    """A Delta table at one version."""
 
     place: TablePlace
     version: int
     protocol: Protocol
     metadata: Metadata
     files: Mapping[FileKey, Add]
-    """The active files, in the order in which the log names them."""
+    """The active files by key, in the order in which the log names them."""
 
     timestamp_ms: int | None
-    """In-commit timestamp of the version, if it has one, milliseconds since the epoch."""
+    """In-commit timestamp of the version, milliseconds since 1970 UTC; None without one."""
 
     @cached_property
     def spellings(self) -> Mapping[FileKey, FileKey]:
-        """The keys of `files` whose paths are spelled unusually, by their canonical spelling."""
+        """Canonical key -> key in `files`, for files whose paths have an unusual spelling."""
         unusual = (key for key in self.files if not _is_plain(key.path))
         return {_canonical(key): key for key in unusual}
 
@@ -119,7 +119,7 @@ def read_snapshot(place: TablePlace, version: int | None = None) -> Snapshot:
 
 
 def read_to_change(place: TablePlace) -> Snapshot:
-    """Read the last version of a table, whose files are to be replaced.
+    """Read the last version of a table whose files will be replaced.
 
     Readers may pass over an entry that is not filled yet. Who writes must know what it removes: its
     rows would come back with a file that is put in the place of another.
@@ -134,7 +134,7 @@ def read_to_change(place: TablePlace) -> Snapshot:
 
 
 def read_commit(place: TablePlace, version: int) -> Commit | None:
-    """Read one entry of the log; None if there is none of this version.
+    """Read the log entry of a version; return None if there is no such entry.
 
     Raises:
         TableProblem: If it is damaged.
@@ -176,7 +176,7 @@ def read_commit(place: TablePlace, version: int) -> Commit | None:
 
 
 def read_whole_commit(place: TablePlace, version: int) -> Commit | None:
-    """Read one entry of the log as `read_commit`; wait for a writer that may still be filling it.
+    """Read the log entry of a version; wait for a writer that may not have filled it yet.
 
     Raises:
         TableProblem: If it stays empty, or is damaged.
@@ -235,7 +235,7 @@ class _Replay:
         self.metadata: Metadata | None = None
         self._files: dict[FileKey, Add] = {} if base is None else dict(base.files)
         self._spellings: dict[FileKey, FileKey] = {} if base is None else dict(base.spellings)
-        """See `Snapshot.spellings`."""
+        """The spellings of the version, see `Snapshot.spellings`."""
 
     def put(self, adds: Iterable[Add]) -> None:
         files, spellings = self._files, self._spellings
@@ -265,7 +265,7 @@ class _Replay:
         spelled = self._spellings.pop(canonical, None)
         if spelled is not None:
             del self._files[spelled]
-        elif _is_plain(canonical.path):  # If not, it could be the spelling of another file.
+        elif _is_plain(canonical.path):  # Otherwise it could be the spelling of another file.
             self._files.pop(canonical, None)
 
     def files(self) -> dict[FileKey, Add]:
@@ -287,7 +287,7 @@ def _is_plain(uri: str) -> bool:
 
 
 def canonical_uri(uri: str) -> str:
-    """Return the spelling under which files are compared: one for all spellings of a path.
+    """Return the canonical spelling of a URI, by which files are compared.
 
     Spark compares paths that are qualified and normalised: ./a is a, /a is file:/a. Here file:///a
     is that too, and what is escaped is the same as what is not.

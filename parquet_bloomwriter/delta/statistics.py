@@ -1,4 +1,4 @@
-"""Statistics of files as JSON, rebuilt where a checkpoint has them as columns only.
+"""Statistics of files as JSON, rebuilt for checkpoints that have them as columns only.
 
 As the protocol spells them: bounds under the physical names of columns, dates as 2024-01-31,
 timestamps as 2024-01-31T12:30:00.000Z, and those without a zone without the Z; decimals as numbers
@@ -29,7 +29,7 @@ _US = {"s": 1_000_000, "ms": 1000, "us": 1}
 
 
 def stats_of(parsed: pa.StructArray) -> list[str | None]:
-    """Return statistics as JSON; None where there are none.
+    """Return the statistics of files as JSON; None for files without statistics.
 
     Args:
         parsed: The column `stats_parsed` of some files, n rows.
@@ -38,7 +38,7 @@ def stats_of(parsed: pa.StructArray) -> list[str | None]:
 
 
 def _texts(values: pa.Array) -> list[str | None]:
-    """Return values as texts of JSON; None for what is null or cannot be spelled."""
+    """Return values as JSON texts; None for values that are null or cannot be written."""
     kind = values.type
     if pa.types.is_struct(kind):
         return _objects(values)
@@ -65,7 +65,7 @@ def _objects(values: pa.StructArray) -> list[str | None]:
 
 
 def _spelling(kind: pa.DataType) -> Callable[[Any], str | None] | None:
-    """Return how values of a type are spelled; None for types that have no spelling."""
+    """Return the function that writes values of a type as JSON; None if there is none."""
     found: Callable[[Any], str | None] | None = None
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_boolean(kind):
         found = _plain

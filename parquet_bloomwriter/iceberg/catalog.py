@@ -1,4 +1,4 @@
-"""The table that a catalog has under a name, by pyiceberg."""
+"""Load a table from its catalog by name, with pyiceberg."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.iceberg.names import TableName
 
 SERIES = "0.12"
-"""The minor version of pyiceberg whose private parts are known here."""
+"""The minor version of pyiceberg whose private functions this package uses."""
 
 
 def load_table(name: TableName) -> Table:
@@ -79,7 +79,7 @@ def open_catalog(name: str) -> Catalog:
 
 
 def check_version() -> None:
-    """Check that pyiceberg is installed, in a version that is known here.
+    """Check that pyiceberg is installed, in a supported version.
 
     Raises:
         InvalidArgument: If not.
@@ -87,7 +87,7 @@ def check_version() -> None:
     try:
         import pyiceberg
 
-        # Its modules import each other in circles: threads that import several of them first, at
+        # pyiceberg imports in circles: threads that first import several of its modules at
         # the same time, would get modules that are not complete. This one imports them all.
         import pyiceberg.table
     except ImportError as error:
@@ -104,12 +104,12 @@ def check_version() -> None:
 
 @contextmanager
 def metadata_errors(name: str) -> Iterator[None]:
-    """Let every error of pyiceberg and of its libraries become a `TableProblem`.
+    """Raise a `TableProblem` in place of every error of pyiceberg and of its libraries.
 
     Catalogs raise errors of HTTP, of databases and of validation, which have no base of their own.
 
     Args:
-        name: Of the table, for messages.
+        name: Name of the table, for messages.
 
     Raises:
         TableProblem: If the block raises an error that is not this library's.

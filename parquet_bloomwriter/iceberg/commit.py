@@ -1,14 +1,15 @@
 """A snapshot of operation `replace` that puts new files in the place of equal old ones.
 
     the branch's head was S     manifests are written for a snapshot on S, and the catalog swaps it
-    the catalog says no         another snapshot came first: the table is loaded anew, replacements
+    the catalog refuses         another snapshot came first: the table is loaded anew, replacements
                                 that no longer hold are dropped, and the commit is tried on the rest
-    no answer, or an odd one    the table is loaded anew, and its snapshots are searched for our id
+    no answer, or unclear       the table is loaded anew, and its snapshots are searched for our id
 
-Each snapshot of ours has a random id of the attempt in its summary. One id serves all tries of a
-commit, and each try asks the catalog to swap the very snapshot that was looked at. So at most one
-try can succeed: if an answer was lost, trying again is safe, and what is found with our id is ours.
-If nothing answers in the end, it is unknown whether the commit was made; nothing is deleted then.
+Each snapshot of ours has a random id of the commit in its summary. All tries of a commit have the
+same id, and each try asks the catalog to replace exactly the snapshot that was read. So at most one
+try can succeed: if an answer was lost, trying again is safe, and a snapshot with our id is ours. If
+the catalog does not answer in the end, it is unknown whether the commit was made; then no file is
+deleted.
 
 A changed schema or partition spec does not matter: the new files hold the same rows and field ids.
 If the table got a format version that gives rows ids, the commit is refused.
@@ -47,34 +48,37 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
 
 ATTEMPT = "bloomify.attempt"
-"""Key of a snapshot's summary: random id of the commit."""
+"""Key in a snapshot's summary of the random id of the commit."""
 
 COMMITTED = "committed"
-"""Attribute of an interruption that came after the commit: what the commit came to."""
+"""Name of the attribute of a `KeyboardInterrupt` or `SystemExit` that came after the commit was
+made: a `SnapshotCommit`."""
 
 _TRIES = 100
-"""Snapshots that are tried before it is said that others are always quicker."""
+"""Maximum number of snapshots that are tried before a commit fails because other commits always
+come first."""
 
 _UNCLEAR_TRIES = 4
-"""Answers of one commit that may be lost or unclear."""
+"""Maximum number of lost or unclear answers to one commit."""
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 2.0
 _READ_BACK_AFTER_S = (0.0, 0.5, 2.0, 5.0)
-"""Seconds before each try to load the table after an unclear answer."""
+"""Seconds to wait before each try to load the table after an unclear answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotCommit:
-    """What a commit came to."""
+    """The result of a commit."""
 
     snapshot: IcebergSnapshot
-    """The branch as it is afterwards."""
+    """The branch after the commit."""
 
     snapshot_id: int | None
-    """Of the snapshot that was made; None if none was."""
+    """Id of the new snapshot; None if no snapshot was made."""
 
     dropped: tuple[tuple[EntryReplacement, str], ...] = ()
-    """Replacements that no longer hold, and why; their new files are in no snapshot of ours."""
+    """Replacements that were dropped, with the reasons; their new files are in no snapshot of
+    ours."""
 
 
 def replace_files(
@@ -84,12 +88,12 @@ def replace_files(
     parameters: Mapping[str, str],
     attempt: str | None = None,
 ) -> SnapshotCommit:
-    """Put new files in the place of old ones, by one snapshot of the branch.
+    """Replace data files by new files, in one snapshot on the branch.
 
     Args:
         snapshot: The branch, as the replacements were made for.
-        replacements: Of different files.
-        parameters: What the snapshot's summary says of the work, by key.
+        replacements: The replacements, each of a different file.
+        parameters: Further properties of the snapshot's summary, by key.
         attempt: Random id of the commit; by default a new one.
 
     Raises:
@@ -106,7 +110,7 @@ def replace_files(
 
 
 def set_properties(snapshot: IcebergSnapshot, properties: Mapping[str, str]) -> IcebergSnapshot:
-    """Set properties of the table; all others stay as they are. No snapshot is made.
+    """Set properties of the table, and keep all other properties. No snapshot is made.
 
     Returns:
         The branch, with the properties.
@@ -136,7 +140,7 @@ def set_properties(snapshot: IcebergSnapshot, properties: Mapping[str, str]) -> 
 
 
 class _Commit:
-    """One commit, tried on one head of the branch after the other."""
+    """One commit, tried on the branch's head, and again on each newer head."""
 
     def __init__(
         self,
@@ -157,7 +161,7 @@ class _Commit:
         """Whether the catalog was asked to make the commit."""
 
         self._is_unread = False
-        """Whether it was asked, and the table not seen since."""
+        """Whether the catalog was asked, and the table has not been loaded since."""
 
     def run(self) -> SnapshotCommit:
         """See `replace_files`."""
@@ -185,7 +189,7 @@ class _Commit:
             except UnsupportedTable:
                 raise  # the table was read: no earlier try was made, and none can be by now
             except TableProblem as error:
-                # A table that is not found may have another name by now, and our snapshot.
+                # A table that is not found may have been renamed, and may have our snapshot.
                 if self._unclear_parents or self._is_unread:
                     raise self._unknown() from error
                 raise
@@ -219,13 +223,13 @@ class _Commit:
         return None
 
     def _forget_hopeless(self, table: Table) -> None:
-        """Forget unclear tries on a snapshot that is no longer the head: none can succeed."""
+        """Forget unclear tries whose parent snapshot is no longer the head: they cannot succeed."""
         self._is_unread = False
         head = table.metadata.snapshot_by_name(self._branch)
         self._unclear_parents &= set() if head is None else {head.snapshot_id}
 
     def _draft(self, table: Table) -> NewSnapshot | SnapshotCommit:
-        """Return the commit of what holds on the branch's head; what it came to if nothing does."""
+        """Return the new snapshot with the replacements that hold; if none holds, the result."""
         current = self._current = read_again(self._current, table)
         check_replaceable(current)
         if self._was_asked and any(one.path in current.files for one in self._replacements):
@@ -251,7 +255,7 @@ class _Commit:
         return {**self._parameters, **program, ATTEMPT: self._attempt}
 
     def _try(self, table: Table, draft: NewSnapshot) -> SnapshotCommit | None:
-        """Write metadata and ask the catalog; None if another try is due."""
+        """Write metadata and ask the catalog to commit; return None if another try is needed."""
         from pyiceberg.exceptions import CommitFailedException
 
         name = self._base.name
@@ -271,8 +275,8 @@ class _Commit:
         except Exception as error:  # noqa: BLE001
             # pyiceberg raises what its catalogs' libraries raise.
             if _is_refusal(error) or type(error) is ValueError:
-                # A number of sequence that a commit to another branch took is a request that makes
-                # no sense to some catalogs, and to pyiceberg.
+                # If a commit to another branch has taken the sequence number, some catalogs, and
+                # pyiceberg, reject the request as invalid.
                 if self._is_overtaken(draft):
                     return None
                 if _is_refusal(error):
@@ -291,7 +295,7 @@ class _Commit:
         )
 
     def _is_overtaken(self, draft: NewSnapshot) -> bool:
-        """Whether another commit came first, so that a refused try can no longer be made.
+        """Return whether another commit came first, so that a refused try can no longer be made.
 
         What the try wrote is removed then. Else it stays: it may be in a snapshot.
         """
@@ -310,7 +314,7 @@ class _Commit:
         return False
 
     def _after_refusal(self, error: Exception) -> SnapshotCommit:
-        """Raise a refusal of the catalog; but first see that no earlier try was made after all."""
+        """Raise the catalog's refusal as an error, unless an earlier try was made after all."""
         try:
             table = self._reload()
         except TableProblem:
@@ -338,7 +342,7 @@ class _Commit:
         return self._settled(table, found)
 
     def _settled(self, table: Table, found: Snapshot) -> SnapshotCommit:
-        """Return what a commit came to whose snapshot was found in the table."""
+        """Return the result of a commit whose snapshot was found in the table."""
         try:
             with metadata_errors(self._base.name):
                 added = {
@@ -359,7 +363,7 @@ class _Commit:
         )
 
     def _made(self, but: str) -> Unfinished:
-        """Return the error for a commit that was made, of which no more can be found out."""
+        """Return the error for a commit that was made, but whose result cannot be read."""
         return Unfinished(
             f"the commit {self._attempt} was made, but {but}",
             path=self._base.name,
@@ -376,7 +380,7 @@ class _Commit:
 
 
 def _why_not(one: EntryReplacement, current: IcebergSnapshot) -> str | None:
-    """Return why a replacement does not hold on the branch's head, or None."""
+    """Return why a replacement does not hold on the branch's head, or None if it holds."""
     now = current.files.get(one.old.path)
     if now is None:
         return "another program removed it"
@@ -395,7 +399,7 @@ def _why_not(one: EntryReplacement, current: IcebergSnapshot) -> str | None:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether a catalog said that it makes no such commit, for another reason than a conflict."""
+    """Return whether a catalog refused a commit for another reason than a conflict."""
     from pyiceberg.exceptions import (
         AuthorizationExpiredError,
         BadRequestError,
@@ -430,7 +434,7 @@ def _always_late(name: str) -> TableProblem:
 
 
 def _pauses() -> Iterator[float]:
-    """Yield seconds to wait before each try: none at first, then longer and longer, by chance."""
+    """Yield seconds to wait before each try: 0 first, then longer and longer random times."""
     yield 0.0
     for number in range(_TRIES - 1):
         yield random.uniform(0.5, 1) * min(_FIRST_PAUSE_S * 2**number, _LONGEST_PAUSE_S)  # noqa: S311

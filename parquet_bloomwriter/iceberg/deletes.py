@@ -1,16 +1,17 @@
-"""Which data files the position deletes and the deletion vectors of a snapshot name.
+"""The data files that the position deletes and the deletion vectors of a snapshot name.
 
     format version 2   a delete file has rows (file_path, pos), of one data file or of many
     format version 3   a deletion vector in a Puffin file has the positions of one data file
 
-Both name a data file by its location. If a new file under another name took its place, the deletes
-would name nothing, and deleted rows would come back. So such files stay as they are. Equality
-deletes have values, and apply to files by sequence number and partition: they are left out here.
+Both name a data file by its location. If a new file under another name replaced this file, the
+deletes would no longer apply, and deleted rows would come back. So such files are not replaced.
+Equality deletes have values, and apply to files by sequence number and partition: they do not
+matter here.
 
 By the specification a position delete applies only to files of its partition, and of no higher data
 sequence number. Readers differ in how far they check that, so here every data file counts that any
-live delete file names. Bounds of the column file_path may be shortened; they are not used. A delete
-file that cannot be read is taken to name all data files that it can apply to.
+live delete file names. Bounds of the column file_path may be shortened, so they are not used. If a
+delete file cannot be read, all data files that it can apply to count as named.
 
 Source: Iceberg specification, "Delete Formats", "Scan Planning"; Puffin specification,
 "deletion-vector-v1 blob type".
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile, ManifestEntry, ManifestFile
 
 FILES_AT_ONCE = 16
-"""Threads that read delete files: mostly waiting on stores."""
+"""Number of threads that read delete files: they mostly wait for stores."""
 
 _PATH_ID = 2147483546
-"""Field id of file_path ("Reserved Field IDs")."""
+"""Field id of the column file_path in delete files ("Reserved Field IDs")."""
 
 _PATH = "file_path"
 _REFERENCED = "referenced-data-file"
@@ -55,14 +56,15 @@ class _Scope(NamedTuple):
     spec_id: int
     partition: tuple[Hashable, ...]
     sequence_number: int
-    """Of the delete file. It can apply to data files of this number and lower ones."""
+    """Sequence number of the delete file, which can apply to data files of this number and lower
+    numbers."""
 
 
 class _Named(NamedTuple):
-    """What the delete files of a snapshot name."""
+    """The data files that the delete files of a snapshot name."""
 
     paths: frozenset[str]
-    """Canonical locations of data files."""
+    """Canonical locations of the named data files."""
 
     unreadable: tuple[_Scope, ...]
 
@@ -81,12 +83,12 @@ class PositionDeletes:
         *,
         known: PositionDeletes | None = None,
     ) -> None:
-        """Remember where they are.
+        """Prepare to read the delete files of some manifests.
 
         Args:
-            name: Of the table, for messages.
+            name: Name of the table, for messages.
             io: Opens the table's files.
-            manifests: Those of delete files.
+            manifests: Manifests of delete files.
             known: Deletes of an earlier snapshot: files that were read then are not read again.
         """
         self._paths_by_file: dict[str, frozenset[str]] = (
@@ -98,7 +100,7 @@ class PositionDeletes:
         self._lock = Lock()
 
     def are_known_of(self, manifests: Sequence[ManifestFile]) -> bool:
-        """Whether these are the manifests, and nothing is left to read of them."""
+        """Return whether the deletes of these manifests are already read."""
         paths = [one.manifest_path for one in manifests]
         is_read = not paths or "_named" in self.__dict__
         return is_read and paths == [one.manifest_path for one in self._manifests]
@@ -108,7 +110,7 @@ class PositionDeletes:
 
         Args:
             data_file: The file.
-            sequence_number: Its data sequence number.
+            sequence_number: Data sequence number of the data file.
 
         Raises:
             TableProblem: If a manifest cannot be read.
@@ -144,7 +146,7 @@ class PositionDeletes:
                     paths.update(map(canonical_location, named))
                     continue
                 file = entry.data_file
-                # A number that is missing would be one that applies to all files.
+                # Without a sequence number, the delete file would apply to all data files.
                 number = 1 << 63 if entry.sequence_number is None else entry.sequence_number
                 unreadable.append(_Scope(file.spec_id, partition_key(file), number))
         return _Named(frozenset(paths), tuple(unreadable))
@@ -158,7 +160,7 @@ class PositionDeletes:
                     yield entry
 
     def _paths_named_by(self, delete_file: DataFile) -> frozenset[str] | None:
-        """Return the locations that a delete file names; None if it cannot be read."""
+        """Return the locations of data files in a delete file; None if it cannot be read."""
         location = delete_file.file_path
         known: frozenset[str] | None = self._paths_by_file.get(location)
         if known is not None:
@@ -174,7 +176,7 @@ class PositionDeletes:
 
 
 def canonical_location(location: str) -> str:
-    """Return one spelling for the spellings of a location that readers may take for the same.
+    """Return the canonical spelling of a location, equal for spellings that readers take as equal.
 
     file:/a, file:///a and /a are the same path; s3a://b/k and s3n://b/k are s3://b/k, and so are
     all schemes of one kind of store.

@@ -22,13 +22,13 @@ _ESCAPED = re.compile(r"[%/.?#\x00-\x1f]")
 
 
 class TableName(NamedTuple):
-    """The name of a table; as text it is the URL."""
+    """The name of an Iceberg table; `str` returns the URL."""
 
     catalog: str
-    """As pyiceberg's configuration names it."""
+    """Name of the catalog in pyiceberg's configuration."""
 
     identifier: tuple[str, ...]
-    """The levels of the namespace, and the table's own name; without escapes."""
+    """The levels of the namespace, then the table's own name, without escapes."""
 
     def __str__(self) -> str:
         catalog = _escaped(self.catalog).replace("%2E", ".")
@@ -36,7 +36,7 @@ class TableName(NamedTuple):
 
 
 def is_iceberg(given: object) -> bool:
-    """Whether an argument is the name of an Iceberg table, and no path."""
+    """Return whether an argument is the name of an Iceberg table, and not a path."""
     return isinstance(given, str) and given[: len(SCHEME)].lower() == SCHEME
 
 

@@ -6,11 +6,11 @@ of the old one, so that equality deletes go on to apply, and inherits the file s
 the new snapshot. Position deletes name files by location: a file that they name is never replaced
 (`DataFileEntry.why_kept`). Partition, spec, metrics, bounds and sort order are carried over.
 
-Manifests without replaced files are kept as they are. The others are written anew: files that stay
-are EXISTING with their snapshot ids and sequence numbers, the replaced are DELETED by our
-snapshot. The new files stand in a manifest for each partition spec.
+Manifests without replaced files are kept unchanged. The other manifests are written anew: files
+that stay are EXISTING with their snapshot ids and sequence numbers, replaced files are DELETED by
+our snapshot. The new files are in one manifest for each partition spec.
 
-Nothing of it counts before a catalog makes it the head of a branch (`iceberg.commit`).
+A new snapshot takes effect when the catalog makes it the head of a branch (`iceberg.commit`).
 
 Source: Iceberg specification, "Snapshots", "Manifests", "Sequence Number Inheritance"; Iceberg's
 `BaseRewriteFiles` and `MergingSnapshotProducer`.
@@ -43,40 +43,41 @@ _PATH, _SIZE, _SPLIT_OFFSETS = 1, 5, 13
 
 _COMPRESSION = "write.avro.compression-codec"
 _CODECS = {"gzip": "gzip", "zstd": "zstd", "uncompressed": "null"}
-"""Values of the property that pyiceberg can write anywhere, and its names for them."""
+"""Compression codecs, as the property spells them, that pyiceberg can write anywhere, with
+pyiceberg's names."""
 
 _MOST_ENTRIES = 4_000
-"""Of a manifest that is written anew: about 1 MB, a third of a second."""
+"""Maximum number of entries in a manifest that is written anew: about 1 MB, a third of a second."""
 
 _PARTITION_LIMIT = "write.summary.partition-limit"
 
 
 @dataclass(frozen=True, kw_only=True)
 class EntryReplacement:
-    """A file of the table, and the one that takes its place."""
+    """A data file of the table, and the new file that replaces it."""
 
     old: DataFileEntry
     path: str
-    """Location of the new file, as manifests will have it."""
+    """Location of the new file, as manifests will store it."""
 
     size: int
-    """Bytes of the new file."""
+    """Size of the new file, bytes."""
 
     split_offsets: tuple[int, ...] | None
-    """Where row groups of the new file begin, bytes, ascending; None to leave them out."""
+    """Positions of the new file's row groups, bytes, ascending; None to leave them out."""
 
 
 @dataclass
 class NewSnapshot:
-    """A commit on one snapshot: what it replaces, and what is written for it."""
+    """A new snapshot on top of another: its replacements, and the files written for it."""
 
     current: IcebergSnapshot
     kept: dict[str, EntryReplacement]
-    """By the path of the old file."""
+    """Replacements that hold, by the path of the old file."""
 
     dropped: list[tuple[EntryReplacement, str]]
     extra: Mapping[str, str]
-    """Further properties of the snapshot's summary, which are not counts."""
+    """Further properties of the snapshot's summary, besides the counts."""
 
     snapshot_id: int = field(init=False)
     parent_id: int = field(init=False)
@@ -93,7 +94,7 @@ class NewSnapshot:
         self.sequence_number = self.current.table.metadata.next_sequence_number()
 
     def write(self, branch: str) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:
-        """Write manifests and the manifest list; return what to ask of the catalog."""
+        """Write manifests and their list; return updates and requirements for the catalog."""
         from pyiceberg.manifest import write_manifest_list
         from pyiceberg.table.refs import SnapshotRefType
         from pyiceberg.table.snapshots import Snapshot
@@ -157,7 +158,7 @@ class NewSnapshot:
         )
 
     def remove(self) -> None:
-        """Remove what was written, of a commit that was not made."""
+        """Remove the manifests and the list that were written for a commit that was not made."""
         for location in self._written:
             try:
                 self.current.table.io.delete(location)
@@ -166,7 +167,7 @@ class NewSnapshot:
         self._written.clear()
 
     def _manifests(self) -> tuple[list[ManifestFile], int, int]:
-        """Write manifests; return those of the new snapshot, and how many are new and replaced."""
+        """Write manifests; return the new snapshot's, and the numbers of new and replaced ones."""
         added: dict[int, list[tuple[ManifestEntry, EntryReplacement]]] = defaultdict(list)
         made: list[ManifestFile] = []
         untouched: list[ManifestFile] = []
@@ -175,7 +176,7 @@ class NewSnapshot:
             entries = self.current.entries.get(manifest.manifest_path, ())
             touched = [one for one in entries if one.data_file.file_path in self.kept]
             if not touched:
-                # As Iceberg does: a manifest that only says what was deleted is not carried on.
+                # As in Iceberg, a manifest that has only deleted entries is left out.
                 if manifest.has_added_files() or manifest.has_existing_files():
                     untouched.append(manifest)
                 continue
@@ -190,7 +191,7 @@ class NewSnapshot:
     def _without_replaced(
         self, spec_id: int, entries: Sequence[ManifestEntry]
     ) -> Iterator[ManifestFile]:
-        """Write a manifest anew: one that is long as several, of which later commits touch few."""
+        """Write a manifest anew; split a long manifest, so that later commits rewrite less."""
         for start in range(0, len(entries), _MOST_ENTRIES):
             with self._writer(spec_id) as writer:
                 for entry in entries[start : start + _MOST_ENTRIES]:
@@ -241,7 +242,7 @@ class NewSnapshot:
 
     @property
     def _compression(self) -> Any:  # noqa: ANN401  one of pyiceberg's literals
-        """Return the codec that the table asks for; gzip where it cannot be written here."""
+        """Return the codec that the table asks for; gzip if that cannot be written here."""
         asked = self.current.properties.get(_COMPRESSION, "gzip")
         return _CODECS.get(asked.strip().lower(), "gzip")
 
@@ -252,7 +253,7 @@ class NewSnapshot:
         return max(time.time_ns() // 1_000_000, metadata.last_updated_ms, latest + 1)
 
     def _summary(self, numbers: Mapping[str, str]) -> Summary:
-        """Return what the snapshot says of itself, with the totals of the branch."""
+        """Return the summary of the new snapshot, with the totals of the branch."""
         from pyiceberg.table.snapshots import (
             Operation,
             SnapshotSummaryCollector,
@@ -273,7 +274,7 @@ class NewSnapshot:
         fields = {**self.extra, **numbers, **collector.build()}
         previous = None if self.current.snapshot is None else self.current.snapshot.summary
         if previous is None:
-            # Without the totals of the last snapshot, there are none.
+            # If the last snapshot has no totals, neither has the new one.
             return Summary(operation=Operation.REPLACE, **fields)
         # pyiceberg adds totals up for the operations that it makes itself, from whole numbers.
         totals = {
@@ -292,7 +293,7 @@ _log = logging.getLogger(__name__)
 
 
 def _new_data_file(old: DataFile, replacement: EntryReplacement) -> DataFile:
-    """Return the entry of a new file: that of the old one, but for what differs."""
+    """Return the `DataFile` of a new file: that of the old file with the changed fields."""
     new = type(old)(*(old[position] for position in range(len(old))))
     new[_PATH] = replacement.path
     new[_SIZE] = replacement.size

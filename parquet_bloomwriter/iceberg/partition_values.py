@@ -1,4 +1,4 @@
-"""Values of columns by which a table is partitioned as they are: the identity transform.
+"""Partition values of columns by which a table is partitioned unchanged (identity transform).
 
 All rows of a file have its partition's value, whether the file stores the column or not, as files
 that were imported from hive folders do not.
@@ -38,11 +38,11 @@ _EPOCH = date(1970, 1, 1)
 def identities(
     spec: PartitionSpec, fields: Mapping[str, Sequence[NestedField]]
 ) -> Iterator[tuple[str, tuple[int, NestedField]]]:
-    """Yield the columns that a partition spec has by identity: name, position, and field.
+    """Yield the columns that a partition spec uses unchanged: name, position in it, and field.
 
     Args:
-        spec: Of data files.
-        fields: The table's, by dotted names.
+        spec: Partition spec of data files.
+        fields: Fields of the table, by dotted name.
     """
     by_id = {
         several[0].field_id: (name, several[0])
@@ -56,7 +56,7 @@ def identities(
 
 
 def texts_of(partition: Any, position: int, type_: IcebergType) -> Texts:  # noqa: ANN401, PLR0911  a Record; a type each
-    """Return a partition value as paths would spell it; nothing if that is not certain."""
+    """Return a partition value as paths spell it; no value if the spelling is not certain."""
     if position >= len(partition):
         return _UNKNOWN
     value = partition[position]

@@ -6,8 +6,8 @@
 
 Iceberg does not change them when a column is renamed: NAME is the column's name when the property
 was set. So a name that the current schema lacks is looked for in older schemas, newest first, and
-stands for the field of the same id. Names of columns that were dropped are passed over. NAME may
-also be the path in Parquet files, tags.list.element, as writers before Iceberg 1.8 wanted it.
+stands for the field of the same id. Names of dropped columns are ignored. NAME may also
+be the path in Parquet files, tags.list.element, as writers before Iceberg 1.8 required.
 
 Source: Iceberg documentation, "Configuration" ("Write properties"); `TableProperties` of Iceberg.
 """
@@ -32,27 +32,28 @@ FPP = "write.parquet.bloom-filter-fpp.column."
 MAX_BYTES = "write.parquet.bloom-filter-max-bytes"
 
 DEFAULT_MAX_BYTES = 1 << 20
-"""Iceberg's default of `MAX_BYTES`."""
+"""Iceberg's default for the property `MAX_BYTES`, bytes."""
 
 _PARQUET_LEVELS = ((".list.element", ".element"), (".key_value.", "."))
-"""Levels of Parquet's paths, and what Iceberg's names have for them."""
+"""Path levels that Parquet adds in lists and maps, and what Iceberg's names have instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskedFilters:
-    """What a table's properties ask for."""
+    """The Bloom filters that a table's properties ask for."""
 
     columns: tuple[str, ...]
-    """Current names of leaves."""
+    """Current names of the leaf columns."""
 
     rates: Mapping[str, float]
-    """False positive probability by current name of the leaf, for those that have the property."""
+    """False positive probability by current name of the leaf column, for columns with this
+    property."""
 
     max_bytes: int | None
-    """Largest bitset; None if the table asks for no filter and does not say."""
+    """Maximum size of a bitset, bytes; None if the table asks for no filter and does not say."""
 
     unknown: tuple[str, ...]
-    """Properties that ask for filters of what is no column now."""
+    """Names of properties that ask for filters of a column that does not exist now."""
 
 
 def asked_by(snapshot: IcebergSnapshot) -> AskedFilters:
@@ -90,7 +91,7 @@ def to_ask(columns: Sequence[str], fpp: float | None) -> dict[str, str]:
 
     Args:
         columns: Names of leaves.
-        fpp: False positive probability of each; None to say nothing of it.
+        fpp: False positive probability of each; None to leave that property out.
     """
     properties = {f"{ENABLED}{name}": "true" for name in columns}
     if fpp is not None:
@@ -99,7 +100,7 @@ def to_ask(columns: Sequence[str], fpp: float | None) -> dict[str, str]:
 
 
 def _leaves(snapshot: IcebergSnapshot, name: str) -> tuple[str, ...]:
-    """Return the current names of the leaves that a property names; none if they are dropped."""
+    """Return the current names of leaf columns that a property names, without dropped ones."""
     spellings = [name]
     for of_parquet, of_iceberg in _PARQUET_LEVELS:
         spellings.append(spellings[-1].replace(of_parquet, of_iceberg))

@@ -1,10 +1,11 @@
-"""Trees -> expressions of pyiceberg, by which it leaves out files when it plans a scan; and back.
+"""Conversion of predicate trees into pyiceberg's expressions for planning a scan, and back.
 
-An expression is true for every row for which the tree is true, and maybe for others: what means the
-same to both is converted, all else is `AlwaysTrue`. These are comparisons with whole numbers, text,
-dates and moments, of columns of just these types, IN, and IS NULL. Floats and decimals, which
-pyiceberg rounds, and negations, which nulls make difficult, are left out. The same holds for trees
-that are made of expressions: what is not converted is `Opaque`.
+An expression is true for every row for which the tree is true, and perhaps for further rows:
+conditions with the same meaning in both are converted, all other conditions become `AlwaysTrue`.
+Converted are comparisons with whole numbers, text, dates and times, of columns of just these types,
+IN, and IS NULL. Floats and decimals, which pyiceberg rounds, and negations, which nulls make
+difficult, are not converted. In the other direction, conditions that are not converted become
+`Opaque`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ _OPERATORS: Mapping[Operator, type[pe.LiteralPredicate]] = {
     ">=": pe.GreaterThanOrEqual,
 }
 _MOST_VALUES = 200
-"""Values of an IN that pyiceberg looks at; it keeps files for longer ones."""
+"""Maximum number of values in an IN that pyiceberg evaluates; for more values, it keeps all
+files."""
 
 _SYMBOLS: Mapping[type, Operator] = {kind: symbol for symbol, kind in _OPERATORS.items()}
 
@@ -63,7 +65,7 @@ def to_iceberg(tree: Expression, types: Mapping[str, IcebergType]) -> pe.Boolean
 
     Args:
         tree: A predicate.
-        types: Of the columns that the expression may name, by their dotted names.
+        types: Types of the columns that the expression may name, by dotted name.
     """
     match tree:
         case And(operands):
@@ -89,8 +91,8 @@ def from_iceberg(expression: pe.BooleanExpression, types: Mapping[str, IcebergTy
     """Return a tree that is true at least where an expression is.
 
     Args:
-        expression: Of a scan, not bound to a schema.
-        types: Of the columns that the tree may name, by their dotted names.
+        expression: Expression of a scan, not bound to a schema.
+        types: Types of the columns that the tree may name, by dotted name.
     """
     match expression:
         case pe.And(left=left, right=right):
@@ -114,7 +116,7 @@ def from_iceberg(expression: pe.BooleanExpression, types: Mapping[str, IcebergTy
 def _python_value(  # noqa: PLR0911  a type each
     literal: Literal[Any], type_: IcebergType | None
 ) -> Value | None:
-    """Return the value of a literal; None if it means the same to both only after a cast."""
+    """Return a literal as Python's value; None if pyiceberg would need a cast to compare it."""
     match type_, literal:
         case ((IntegerType() | LongType()), LongLiteral()):
             return literal.value
@@ -148,7 +150,7 @@ def _any(parts: list[pe.BooleanExpression]) -> pe.BooleanExpression:
 
 
 def _is_alike(value: Any, type_: IcebergType | None) -> bool:  # noqa: ANN401, PLR0911  a type each
-    """Whether a literal of Python means the same to pyiceberg, and is not rounded."""
+    """Return whether pyiceberg understands a Python literal the same way, without rounding."""
     kind = type(value)  # no subclasses: bool is an int, and pandas has finer datetimes
     match type_:
         case IntegerType():

@@ -1,11 +1,11 @@
-"""pyiceberg's scan of a table: which files it plans, and their rows.
+"""pyiceberg's scan of a table: the files that it plans, and their rows.
 
 pyiceberg applies deletes, finds columns by their ids, casts types that were promoted, and fills in
-columns that a file lacks. Of files without deletes it can be spared row groups; files with deletes
-are read as a whole, as deletes count rows from the file's first one.
+columns that a file lacks. In files without deletes, row groups can be skipped; files with deletes
+are read as a whole, because deletes count rows from the file's first row.
 
 `_to_requested_schema`, `_get_column_projection_values`, `_read_all_delete_files` and the like are
-pyiceberg's own, and no promise: that is why one minor version of it is asked for (`catalog`).
+private functions of pyiceberg: therefore one minor version of it is required (`catalog`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 _BUFFER_BYTES = 8 * 1024 * 1024
-"""As pyiceberg sets it for Parquet."""
+"""Size of the read buffer, bytes, as pyiceberg sets it for Parquet."""
 
 
 def plan(scan: DataScan, name: str) -> list[FileScanTask]:
@@ -44,7 +44,7 @@ def plan(scan: DataScan, name: str) -> list[FileScanTask]:
 
     Args:
         scan: The scan.
-        name: Of the table, for messages.
+        name: Name of the table, for messages.
 
     Raises:
         UnsupportedTable: If pyiceberg cannot apply the table's deletes.
@@ -60,10 +60,10 @@ def data_files_of(
     """Return the data files of a snapshot, in the order of its manifests.
 
     Args:
-        name: Of the table, for messages.
-        metadata: The table's.
-        io: What opens manifests.
-        snapshot_id: Of the snapshot.
+        name: Name of the table, for messages.
+        metadata: The table's metadata.
+        io: Opens manifests.
+        snapshot_id: Id of the snapshot.
 
     Raises:
         UnsupportedTable: If a manifest is encrypted.
@@ -84,9 +84,9 @@ def new_scan(metadata: TableMetadata, io: FileIO, snapshot_id: int) -> DataScan:
     """Return a scan of all rows of a snapshot.
 
     Args:
-        metadata: The table's.
-        io: What opens its files.
-        snapshot_id: Of the snapshot.
+        metadata: The table's metadata.
+        io: Opens the table's files.
+        snapshot_id: Id of the snapshot.
     """
     from pyiceberg.table import DataScan
 
@@ -94,12 +94,12 @@ def new_scan(metadata: TableMetadata, io: FileIO, snapshot_id: int) -> DataScan:
 
 
 def is_parquet(file: DataFile) -> bool:
-    """Whether a data file is of this format, and not of ORC or Avro."""
+    """Return whether a data file is in Parquet, and not in ORC or Avro."""
     return bool(file.file_format == FileFormat.PARQUET)
 
 
 def schema_of(schema: Schema, names: Sequence[str]) -> Schema:
-    """Return the schema of some columns, in the table's order; of the first one if none is named.
+    """Return the schema of some columns, in the table's order; without names, of the first column.
 
     pyiceberg loses the number of rows of batches without columns.
     """
@@ -107,7 +107,7 @@ def schema_of(schema: Schema, names: Sequence[str]) -> Schema:
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """Return a schema with the types that pyiceberg has for its columns."""
+    """Return the Arrow schema that pyiceberg uses for a table's schema."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow
 
     return schema_to_pyarrow(schema, include_field_ids=False)
@@ -121,13 +121,13 @@ class TaskReader:
     io: FileIO
 
     schema: Schema
-    """The columns to return."""
+    """Schema of the columns to return."""
 
     tasks: Sequence[FileScanTask]
 
     @cached_property
     def arrow(self) -> pa.Schema:
-        """Of all batches."""
+        """Arrow schema of all batches."""
         return arrow_schema(self.schema)
 
     @cached_property
@@ -138,17 +138,17 @@ class TaskReader:
 
     @cached_property
     def _deletes(self) -> dict[str, Any]:
-        """Which rows position deletes take from files, by the files' paths."""
+        """Deleted rows, from position deletes, by the data file's path."""
         from pyiceberg.io.pyarrow import _read_all_delete_files
 
         tasks = [one for one in self.tasks if one.delete_files]
         return _read_all_delete_files(self.io, tasks) if tasks else {}
 
     def prepare(self, name: str) -> None:
-        """Read the delete files, before files are read by several threads.
+        """Read the delete files, before several threads read data files.
 
         Args:
-            name: Of the table, for messages.
+            name: Name of the table, for messages.
 
         Raises:
             UnsupportedTable, TableProblem: As `batches`.
@@ -183,7 +183,7 @@ class TaskReader:
     def _of_row_groups(
         self, task: FileScanTask, row_groups: Sequence[int]
     ) -> Iterator[pa.RecordBatch]:
-        """Read a Parquet file without deletes as pyiceberg does, but only some row groups."""
+        """Read some row groups of a Parquet file without deletes, as pyiceberg reads files."""
         import pyarrow.dataset as ds
         from pyiceberg.io import pyarrow as by_pyiceberg
         from pyiceberg.schema import prune_columns
@@ -225,7 +225,7 @@ class TaskReader:
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield a batch with the schema's types: files may have string for large_string."""
+    """Yield a batch with the schema's types: files may have string where it has large_string."""
     import pyarrow as pa
 
     yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
@@ -233,10 +233,10 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def scan_errors(name: str) -> Iterator[None]:
-    """Let what pyiceberg cannot read become an error of ours.
+    """Raise an error of this library in place of an error of pyiceberg.
 
     Args:
-        name: Of the table or file.
+        name: Name of the table or file.
 
     Raises:
         UnsupportedTable: If pyiceberg does not support what the table has.

@@ -1,4 +1,4 @@
-"""The columns of an Iceberg table, and the columns of its files that they are.
+"""The columns of an Iceberg table, and the leaf columns of its files that store them.
 
 A table's schema has fields, each with an id that stays when the field is renamed or moved. A leaf
 column of a file is the field whose id it carries as its field_id. Files that carry no ids at all,
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata.tree import ColumnNode
 
 _MAX_KNOWN = 64
-"""Schemas of files that are kept; the files of a table have few."""
+"""Maximum number of file schemas that are cached; the files of a table have few."""
 
 _STORED = "#"
-"""Begins the stored name of a column."""
+"""Prefix of the stored name of a column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +53,10 @@ class IcebergColumn:
     """One leaf column of a table."""
 
     ordinal: int
-    """0-based position among the leaves."""
+    """0-based position of the column among the leaf columns."""
 
     name: str
-    """The dotted path of names."""
+    """Dotted path of names."""
 
     field_id: int
 
@@ -68,7 +68,7 @@ class IcebergColumns:
         """Read the schema.
 
         Args:
-            schema: Of the table.
+            schema: Schema of the table.
             name_mapping: Names of fields in files without ids, if the table has such a mapping.
         """
         self._name_mapping = name_mapping
@@ -82,7 +82,7 @@ class IcebergColumns:
         self._by_id = {one.field_id: one for one in self.columns}
 
     def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Find leaf columns by one name or several, in the order of the names, each once.
+        """Find leaf columns by one or several names; return them in this order, without duplicates.
 
         Args:
             names: Dotted paths; those of structs, lists and maps stand for all leaves in them. None
@@ -109,7 +109,7 @@ class IcebergColumns:
         return tuple(one.name for one in select_columns(self.columns, listed))
 
     def stored_name(self, name: str) -> str:
-        """Return `#` and the field id of a leaf; it stays when columns are renamed.
+        """Return the stored name of a leaf column: `#` and its field id, which stays on renaming.
 
         Args:
             name: The name of a leaf, as `select` returns it.
@@ -117,13 +117,13 @@ class IcebergColumns:
         return f"{_STORED}{self._by_name[name].field_id}"
 
     def named(self, stored_name: str) -> str | None:
-        """Return the name of the leaf that `stored_name` stands for; None if it was dropped."""
+        """Return the name of the leaf column with a stored name; None if the column was dropped."""
         field_id = stored_name.removeprefix(_STORED)
         column = self._by_id.get(int(field_id)) if field_id.isdecimal() else None
         return None if column is None else column.name
 
     def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
-        """Find the leaf columns of a file that are columns of the table.
+        """Find the leaf columns of a file that store columns of the table.
 
         A leaf may be narrower than the table's type, if that was promoted since.
 
@@ -166,7 +166,7 @@ class IcebergColumns:
 
 
 def leaves_by_id(root: ColumnNode) -> dict[int, Leaf]:
-    """Return the leaves of a file by their ids, without ids that occur twice."""
+    """Return the leaf columns of a file by field id, without ids that occur twice."""
     return _once(
         (node.field_id, node.leaf if not is_repeated(node) else None)
         for node in nodes_below(root)
@@ -182,7 +182,7 @@ def _once(found: Iterator[tuple[int, Leaf | None]]) -> dict[int, Leaf]:
 
 
 def _mapped(group: ColumnNode, fields: Sequence[MappedField]) -> Iterator[tuple[int, Leaf | None]]:
-    """Yield field ids and leaves of a file without ids, by the names that fields have in it."""
+    """Yield field ids and leaf columns of a file without ids, by the table's name mapping."""
     for child in group.children:
         yield from _mapped_in(child, child.name, fields)
 

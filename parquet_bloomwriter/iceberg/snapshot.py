@@ -2,7 +2,7 @@
 
 Files come in the order of pyiceberg's plan of a scan without a filter: by the manifest list, then
 by each manifest. Reading a snapshot reads the manifest list and all manifests. Delete files are
-opened later, when it is asked whether a file may be replaced (`DataFileEntry.why_kept`).
+opened later, to decide whether a file may be replaced (`DataFileEntry.why_kept`).
 
 Source: Iceberg specification, "Scan Planning", "Manifests", "Snapshot References".
 """
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 MAIN = "main"
-"""The branch of a table that is meant where none is named."""
+"""Name of the branch that is read if the caller names no branch."""
 
 MANIFESTS_AT_ONCE = 16
-"""Threads that read manifests: the waiting on stores overlaps."""
+"""Number of threads that read manifests: they mostly wait for stores."""
 
 _LAST_REPLACEABLE = 2
-"""The last format version whose files may be replaced."""
+"""The last format version of a table whose files may be replaced."""
 
 _PARQUET = "PARQUET"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -52,28 +52,29 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DataFileEntry:
-    """A data file of a table, as a manifest has it."""
+    """A data file of a table, from an entry of a manifest."""
 
     path: str
-    """The location as the manifest has it: a path or a URL."""
+    """Location of the file in the manifest: a path or a URL."""
 
     size: int
-    """Bytes."""
+    """Size of the file, bytes."""
 
     num_rows: int
-    """Rows that are stored, whether deleted or not."""
+    """Number of stored rows, including deleted rows."""
 
     partition: Hashable
-    """Values of the fields of its partition spec, a tuple."""
+    """Partition values, in the order of the partition spec's fields, a tuple."""
 
     spec_id: int
-    """Of the partition spec."""
+    """Id of the partition spec."""
 
     data_sequence_number: int
-    """Deletes of later sequence numbers may apply to it. 0 in tables of format version 1."""
+    """Data sequence number: deletes of later numbers may apply to the file. 0 in tables of format
+    version 1."""
 
     data_file: DataFile
-    """pyiceberg's."""
+    """The `DataFile` of pyiceberg."""
 
     is_repeated: bool = False
     """Whether the table has the same file several times."""
@@ -100,39 +101,41 @@ class DataFileEntry:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IcebergSnapshot:
-    """A table at one snapshot."""
+    """An Iceberg table at one snapshot."""
 
     name: str
     """The table's name as a URL, iceberg://CATALOG/NAMESPACE.TABLE."""
 
     table: Table
-    """pyiceberg's, as loaded when the snapshot was read."""
+    """The table of pyiceberg, as loaded when the snapshot was read."""
 
     snapshot: Snapshot | None
-    """pyiceberg's; None for a table, or a branch `main`, without snapshots."""
+    """The snapshot of pyiceberg; None for a table, or a branch `main`, without snapshots."""
 
     branch: str | None
-    """The branch whose head this was; None if the snapshot was asked for by its id."""
+    """Name of the branch whose last snapshot this is; None if the snapshot was asked for by its
+    id."""
 
     schema: Schema
-    """The table's current schema for a branch; for a snapshot by its id, the schema of then."""
+    """The table's current schema for a branch; for a snapshot by its id, the schema of that
+    snapshot."""
 
     columns: IcebergColumns
     files: Mapping[str, DataFileEntry]
-    """Data files by path, in the plan's order."""
+    """Data files by path, in the order of the plan."""
 
     manifests: tuple[ManifestFile, ...] = ()
-    """Of the manifest list, in its order."""
+    """Manifests, in the order of the manifest list."""
 
     entries: Mapping[str, list[ManifestEntry]] = field(default_factory=dict, repr=False)
-    """Entries of manifests of data files by the manifest's path, without those deleted."""
+    """Manifest entries of data files by the manifest's path, without deleted entries."""
 
     deletes: PositionDeletes | None = field(default=None, repr=False)
-    """None for a table without snapshots."""
+    """Position deletes; None for a table without snapshots."""
 
     @property
     def snapshot_id(self) -> int | None:
-        """None for a table without snapshots."""
+        """Id of the snapshot; None for a table without snapshots."""
         return None if self.snapshot is None else self.snapshot.snapshot_id
 
     @property
@@ -142,11 +145,11 @@ class IcebergSnapshot:
 
     @property
     def uuid(self) -> str:
-        """The table's identity, which stays when it is renamed."""
+        """UUID of the table, which stays when the table is renamed."""
         return str(self.table.metadata.table_uuid)
 
     def locate(self, path: str) -> str:
-        """Return the absolute local path or the URL of a data file, as our verbs open it.
+        """Return the absolute local path or the URL by which verbs open a data file.
 
         Args:
             path: As the manifest has it.
@@ -164,7 +167,7 @@ def read_snapshot(
 
     Args:
         given: The table's name, iceberg://CATALOG/NAMESPACE.TABLE.
-        snapshot_id: Of the snapshot.
+        snapshot_id: Id of the snapshot.
         branch: Name of the branch whose last snapshot is meant.
 
     Raises:
@@ -187,12 +190,12 @@ def snapshot_of(
     branch: str | None = None,
     known: IcebergSnapshot | None = None,
 ) -> IcebergSnapshot:
-    """Read a table that is loaded already, as `read_snapshot`.
+    """Read a snapshot of a table that is already loaded, as `read_snapshot` does.
 
     Args:
         name: The table's name as a URL.
         table: The table.
-        snapshot_id: Of the snapshot.
+        snapshot_id: Id of the snapshot.
         branch: Name of the branch whose last snapshot is meant.
         known: An earlier snapshot of the table: manifests, which never change, are not read again.
 
@@ -249,7 +252,7 @@ def reload(snapshot: IcebergSnapshot) -> Table:
 
 
 def read_again(known: IcebergSnapshot, table: Table) -> IcebergSnapshot:
-    """Read the branch of an earlier snapshot in a table that was loaded again.
+    """Read the branch of an earlier snapshot again, from a table that was loaded again.
 
     Raises:
         TableChanged: If the branch is gone.
@@ -264,12 +267,12 @@ def read_again(known: IcebergSnapshot, table: Table) -> IcebergSnapshot:
 def state_of(
     name: str, table: Table, *, snapshot_id: int | None, branch: str | None
 ) -> tuple[Snapshot | None, Schema]:
-    """Return a snapshot by its id, or else the last one of a branch, and the schema to read it by.
+    """Return a snapshot by its id, or the last one of a branch, and the schema to read it with.
 
     Args:
         name: The table's name as a URL.
         table: The table.
-        snapshot_id: Of the snapshot.
+        snapshot_id: Id of the snapshot.
         branch: Name of the branch; None for `main`.
 
     Returns:
@@ -335,7 +338,7 @@ def check_replaceable(snapshot: IcebergSnapshot) -> None:
 
 
 def check_manifests(name: str, manifests: Iterable[ManifestFile]) -> None:
-    """Check that manifests can be read.
+    """Check that no manifest is encrypted.
 
     Raises:
         UnsupportedTable: If one is encrypted.
@@ -347,7 +350,7 @@ def check_manifests(name: str, manifests: Iterable[ManifestFile]) -> None:
 def locate(path: str) -> str:
     """See `IcebergSnapshot.locate`.
 
-    A location stands for itself: nothing in it is an escape, neither for pyiceberg nor for
+    A location is taken literally: nothing in it is an escape, neither for pyiceberg nor for
     Iceberg's own FileIO.
     """
     if not path or "\0" in path:
@@ -397,7 +400,7 @@ def _deletes_of(
 def _read_entries(
     io: FileIO, manifests: Sequence[ManifestFile], known: IcebergSnapshot | None
 ) -> dict[str, list[ManifestEntry]]:
-    """Return the entries of manifests of data files, in the order of the manifest list."""
+    """Return the entries of data manifests, in the order of the manifest list."""
     from pyiceberg.manifest import ManifestContent
 
     earlier = {} if known is None else known.entries
@@ -422,7 +425,7 @@ def _files_of(
     deletes: PositionDeletes,
     known: IcebergSnapshot | None,
 ) -> dict[str, DataFileEntry]:
-    """Return data files by path; of manifests and deletes that are known, they are kept."""
+    """Return data files by path; take those of unchanged manifests and deletes from `known`."""
     earlier = {} if known is None or known.deletes is not deletes else known.files
     files: dict[str, DataFileEntry] = {}
     for entry in chain.from_iterable(entries.values()):

@@ -1,9 +1,9 @@
-"""Where a table's files are: pyiceberg's file systems for reading, its settings for our own stores.
+"""The files of an Iceberg table: pyiceberg's file systems, and its settings for our own stores.
 
-pyiceberg's FileIO takes settings from its configuration, and from what the catalog sends with a
-table, which may be keys for this table alone. In our own stores they count for the buckets of the
-table's files, in the whole process, until another table with files in the same bucket is opened.
-For other buckets counts what counted before, such as Spark's configuration.
+pyiceberg's FileIO takes settings from its configuration, and from the catalog, which may send keys
+for one table alone. In our own stores, these settings apply to the buckets of the table's files, in
+the whole process, until another table with files in the same bucket is opened. The settings of
+other buckets do not change.
 
 Source: pyiceberg's documentation, "Configuration" ("FileIO", "S3").
 """
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
 
 _buckets: dict[str, BucketSettings | InvalidArgument] = {}
-"""By name of the bucket."""
+"""The settings of buckets that tables brought, by name of the bucket."""
 
 _TRUE = ("true", "1", "yes", "on")
 
 
 def place_of(path: str, io: FileIO) -> tuple[str, Any]:
-    """Return where a file is: its path, and the file system that pyiceberg reads it through.
+    """Return a file's path and the file system through which pyiceberg reads the file.
 
     Returns:
         The path as the file system spells it; and a file system of pyarrow or fsspec, None for the
@@ -54,12 +54,12 @@ def place_of(path: str, io: FileIO) -> tuple[str, Any]:
 
 
 def use_settings_of(snapshot: IcebergSnapshot) -> None:
-    """Let the settings of a table count for its buckets in this process, from now on."""
+    """Apply the settings of a table to its buckets in this process, from now on."""
     use_settings(snapshot.table.io.properties, (snapshot.table.location(), *snapshot.files))
 
 
 def use_settings(properties: Mapping[str, str], paths: Iterable[str]) -> None:
-    """Let the settings of a FileIO count for the buckets of some paths, from now on."""
+    """Apply the settings of a FileIO to the buckets of some paths, from now on."""
     found = {parse_url(path).bucket for path in paths if is_s3(path)}
     if not found:
         return
@@ -77,7 +77,7 @@ def use_settings(properties: Mapping[str, str], paths: Iterable[str]) -> None:
 
 
 def bucket_settings(properties: Mapping[str, str]) -> BucketSettings | None:
-    """Return what properties of a FileIO say of S3; None where those that boto3 finds count.
+    """Return the S3 settings among properties of a FileIO; None: boto3 finds the settings.
 
     Raises:
         InvalidArgument: If the catalog signs requests, and gives no keys.

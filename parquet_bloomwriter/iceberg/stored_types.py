@@ -1,4 +1,4 @@
-"""What the stored values of a file mean to a column of an Iceberg table.
+"""The relation between the types in files and the column types of an Iceberg table.
 
 A column's type may be promoted after a file was written, int to long for example, and files that
 were not written by Iceberg may store times in other units, or integers without a sign.
@@ -63,16 +63,16 @@ _KINDS: Mapping[type[IcebergType], tuple[Kind, ...]] = {
     FixedType: _BYTES,
     UUIDType: (Kind.UUID,),
 }
-"""What files may store for a type of the table, so that literals mean the same to both."""
+"""The kinds of stored values that literals for a column of a table's type equal alike, by type."""
 
 _OF_UTC = (TimestamptzType, TimestamptzNanoType)
 _OF_MICROSECONDS = (TimeType, TimestampType, TimestamptzType)
 _MICROSECOND = 1000
-"""In nanoseconds."""
+"""A microsecond, in nanoseconds."""
 
 
 def plain_fields(schema: Schema) -> dict[str, list[NestedField]]:
-    """Return the fields of which a row has one value, by dotted name."""
+    """Return the fields that have one value in each row, by dotted name."""
     found: dict[str, list[NestedField]] = {}
     for name, one in _plain(schema.fields, ""):
         found.setdefault(name, []).append(one)
@@ -120,7 +120,7 @@ def _lists_and_maps(
 
 
 def is_kept(leaf: Leaf, type_: IcebergType) -> bool:
-    """Whether the values of a file's column equal the same literals as those of the table's."""
+    """Return whether the same literals equal a column's values in the file and in the table."""
     stored = type_of(leaf)
     if stored.kind not in _KINDS.get(type(type_), ()):
         return False
@@ -134,7 +134,7 @@ def is_kept(leaf: Leaf, type_: IcebergType) -> bool:
 
 
 def is_unchanged(leaf: Leaf, type_: IcebergType) -> bool:
-    """Whether a file stores a type of the table as it is, neither narrower nor finer."""
+    """Return whether a file stores values in the table's type, neither narrower nor finer."""
     if isinstance(type_, LongType) and leaf.physical_type != PhysicalType.INT64:
         return False
     if isinstance(type_, DoubleType) and leaf.physical_type != PhysicalType.DOUBLE:

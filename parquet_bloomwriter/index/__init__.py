@@ -1,4 +1,4 @@
-"""An index of a table: it tells which files can hold a value, without opening any.
+"""An index of a table: finds the files that can hold a value, without opening a data file.
 
     from parquet_bloomwriter import index
 
@@ -6,15 +6,15 @@
     index.lookup("events/", "id = 42").paths
 
 `create` and `refresh` build an index, `lookup` uses all indexes of a table, `indexes` and `index`
-describe them. `optimize` joins small files of an index, `delete`, `restore` and `vacuum` put it
-away, `cancel` ends an action whose process died.
+describe them. `optimize` joins small files of an index, `delete`, `restore` and `vacuum` retire it,
+`cancel` ends an action whose process died.
 
-    table     what a caller names as a table, and its files
-    storage   where the files of an index are: a disk, or an object store
-    log       which version counts; transactions
-    format    the files of an index: manifest, parts, global filters
-    build     from the table's files to filters
-    actions   what changes an index: create, refresh, optimize, delete, restore, vacuum, cancel
+    table     the table that a caller names, and its files
+    storage   the disk or object store that holds the files of an index
+    log       log entries, of which the newest stable one is in force; transactions
+    format    the files of an index: manifest, parts, global filters, slices
+    build     builds filters from the table's files
+    actions   changes of an index: create, refresh, optimize, delete, restore, vacuum, cancel
     query     lookups, and filters for joins
 
 An `Engine` builds the filters: threads of this process, or Spark.

@@ -1,4 +1,4 @@
-"""The verbs of an index: each finds the index, does one thing, and reports on it."""
+"""The public functions for indexes: each finds the index, does one thing, and returns a report."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def create(  # noqa: PLR0913  all by keyword
         one_writer: You promise that no other process changes the index at the same time. Needed
             where the index lies on a store that ignores conditional requests; others do not need
             the promise.
-        engine: What builds the filters; by default threads of this process.
-        progress: Receives how the work goes on.
+        engine: The engine that builds the filters; by default threads of this process.
+        progress: Receives the progress of the work.
 
     Returns:
         The new index, with the files that have no filters, and why.
@@ -442,7 +442,7 @@ def prune_scan(
 def _with_changes(
     table: TableRef, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
 ) -> IndexInfo:
-    """Add what has changed in the table since the index was refreshed."""
+    """Add the changes of the table since the last refresh to the description of an index."""
     from parquet_bloomwriter.index.table.data_files import current_files
 
     if not info.root:

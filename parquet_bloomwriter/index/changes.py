@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _FEW = 12
-"""Objects that are looked at one by one sooner than listed."""
+"""Fewer objects than this number are looked up one by one instead of by a listing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,22 +40,22 @@ class Changes:
     """The files that a table has, compared with those that a version knows."""
 
     appended: tuple[FileId, ...]
-    """Files that the version does not know; a file that was replaced is among them."""
+    """The files that the version does not know; a replaced file is among them."""
 
     known: FileTable
     """All files that the version knows."""
 
     still_there: NDArray[np.bool_]
-    """Whether each known file is there, as it was; shape (known files,)."""
+    """Whether each known file exists unchanged; shape (known files,)."""
 
     @property
     def num_deleted(self) -> int:
-        """Known files that are gone, or were replaced."""
+        """Number of known files that were deleted or replaced."""
         return int(np.count_nonzero(~self.still_there))
 
     @property
     def deleted_bytes(self) -> int:
-        """Bytes of these files."""
+        """Size of the known files that were deleted or replaced, bytes."""
         return int(self.known.sizes[~self.still_there].sum())
 
 
@@ -94,10 +94,10 @@ def known_files(entry: Entry, folder: str) -> FileTable:
 
 
 def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:
-    """Find files among the known files.
+    """Return the position of each file among the known files.
 
     Returns:
-        Shape (files,): 0-based positions; -1 for a file that is not known as it is now.
+        Shape (files,): 0-based positions; -1 for a file that is new or has changed.
     """
     import pyarrow as pa
 
@@ -118,11 +118,11 @@ def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:
 
 
 def are_unchanged(files: FileTable, root: str, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Look at files, and say of each whether it is as a version knows it.
+    """Look at known files on disk or store, and return for each whether it is unchanged.
 
     Args:
-        files: That the version knows.
-        root: Of the table, absolute.
+        files: The data files that the version knows.
+        root: Root of the table, absolute.
         places: 0-based positions in `files`, shape (n,).
 
     Returns:

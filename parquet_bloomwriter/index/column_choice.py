@@ -1,8 +1,8 @@
 """Columns of a new index: names, patterns and ordinals that a caller gives -> dotted names.
 
-An index knows its columns by their names. What a pattern matches is found once, when the index is
-created: in the schema of a Delta or Iceberg table, and of other tables in the first file that can
-be read. Columns that come later are not in the index.
+An index knows its columns by their names. Patterns are matched once, when the index is created:
+with the schema of a Delta or Iceberg table, or else of the table's first file that can be read.
+Columns that are added to the table later are not in the index.
 """
 
 from __future__ import annotations
@@ -29,23 +29,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _NO_NAME = re.compile(r"[*?]|#[0-9]+$")
-"""What may be in a pattern, or is an ordinal, unless a column has that very name."""
+"""A name that matches this regular expression is a pattern or an ordinal, unless a column has this
+very name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnChoice:
-    """The columns of an index."""
+    """The columns that a caller chose for an index."""
 
     meant: Mapping[str, tuple[str, ...]]
-    """What the caller gave for columns -> dotted names, without those that are excluded."""
+    """Names, patterns and ordinals that the caller gave -> dotted names of columns, without
+    excluded columns."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The dotted names, each once, in the order in which they were given."""
+        """The dotted names of the columns, without duplicates, in the order they were given."""
         return tuple(dict.fromkeys(name for names in self.meant.values() for name in names))
 
     def by_name(self, given: Mapping[str, T]) -> dict[str, T]:
-        """Return values for columns by their dotted names.
+        """Return values by the dotted names of columns, from values by what the caller gave.
 
         Args:
             given: Values by what was given for columns, or by patterns of their names; later ones
@@ -65,7 +67,7 @@ def choose_names(
     *,
     files: StrPath | Sequence[StrPath] | None = None,
 ) -> ColumnChoice:
-    """Find the columns that an index is to have. Nothing is read if plain names are given.
+    """Find the columns of a new index. Plain names are taken as given, without reading a schema.
 
     Args:
         table: The table.
@@ -98,20 +100,20 @@ def choose_names(
 
 
 class _Schema(Protocol):
-    """The leaf columns of a table or a file."""
+    """The schema of a table or a file, as its leaf columns."""
 
     def select(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the dotted names of columns, as `select_columns` finds them."""
         ...
 
     def can_index(self, name: str) -> bool:
-        """Return whether a column, by its dotted name, can be indexed as far as its type goes."""
+        """Return whether the type of a column, given by its dotted name, can be indexed."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FileSchema:
-    """The leaf columns of a file."""
+    """The schema of one Parquet file."""
 
     leaves: tuple[Leaf, ...]
 
@@ -132,7 +134,7 @@ def _meant(schema: _Schema, name: str) -> Sequence[str]:
     found = schema.select((name,))
     if name in found or name.startswith("#"):
         return found
-    # If none can be indexed, creating the index says why.
+    # If no column can be indexed, creating the index gives the reason.
     return [one for one in found if schema.can_index(one)] or found
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 V = TypeVar("V", float, int)
 
 DEFAULT_FPP = 0.01
-"""False positive probability of columns for which no other is asked for."""
+"""Default false positive probability of a column."""
 
 MAX_FILE_BYTES = 16 << 20
 MAX_TOTAL_BYTES = 4 << 30
@@ -35,26 +35,27 @@ _ORIGINS: tuple[str, ...] = get_args(Origin)
 _MIN_FILTER_BYTES = 64
 
 _SLICES, _NO = "slices", "no"
-"""The option of an entry by which no slices are wanted."""
+"""The option of a log entry, name and value, that says that the index has no slices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexConfig:
-    """How the filters of an index are built."""
+    """The configuration of an index: how its filters are built."""
 
     columns: tuple[IndexedColumn, ...]
-    """Names, rates and expected numbers; without files."""
+    """The configured columns: names, FPPs and expected numbers of distinct values; without
+    parts."""
 
     origin: Origin
     max_file_bytes: int
-    """Largest filter of one file and column, bytes."""
+    """Maximum size of the filter of one file and column, bytes."""
 
     max_total_bytes: int
-    """Largest index that may be built, bytes, as estimated."""
+    """Maximum estimated size of an index that may be built, bytes."""
 
     contract: Contract = "checked"
     state: TableState | None = None
-    """Of a Delta or Iceberg table: its version, or its snapshot."""
+    """For a Delta or Iceberg table: the version or snapshot that the index is built from."""
 
     slices: bool = True
     """Whether slices are written for groups of many filters."""
@@ -65,11 +66,11 @@ class IndexConfig:
         return tuple(column.name for column in self.columns)
 
     def field_id(self, name: str) -> int | None:
-        """Return the id by which an Iceberg table knows a column in files; None: by its name."""
+        """Return the field id of an Iceberg column in data files; None: it is found by its name."""
         return None if self.state is None else self.state.field_id(name)
 
     def options(self) -> dict[str, str]:
-        """Return what an entry keeps besides the columns."""
+        """Return the options that a log entry stores besides the columns."""
         options = {
             "source": self.origin,
             OPTION: self.contract,
@@ -157,18 +158,18 @@ def config_of(entry: Entry, *, path: str) -> IndexConfig:
 
 
 def are_slices_wanted(options: Mapping[str, str]) -> bool:
-    """Return whether the options of an entry ask for slices; without a word on them, they do."""
+    """Return whether the options of a log entry ask for slices; the default is yes."""
     return options.get(_SLICES) != _NO
 
 
 def with_slices_wanted(options: Mapping[str, str], *, wanted: bool) -> dict[str, str]:
-    """Return the options of an entry that ask for slices, or for none."""
+    """Return the options of a log entry, changed to ask for slices or for no slices."""
     others = {name: value for name, value in options.items() if name != _SLICES}
     return others if wanted else others | {_SLICES: _NO}
 
 
 def check_distinct(columns: Sequence[str]) -> None:
-    """Check that no two names mean the same column when case is ignored.
+    """Check that no two names denote the same column when case is ignored.
 
     Raises:
         InvalidArgument: If two names do.

@@ -3,7 +3,7 @@
 Files that an index excludes are not opened, so a change of them would go unnoticed. The contract
 says how that is ruled out:
 
-    checked     Each file that is about to be excluded is looked at: it must have the size and the
+    checked     Each file is looked up before it is excluded: it must have the size and the
                 time of modification that it was indexed with; an object, the size and the ETag.
                 Where Spark lists the files, its listing must show size and time as well. The
                 listing alone is not enough, because Spark keeps listings of tables that changed
@@ -12,9 +12,9 @@ says how that is ruled out:
                 lookups without Spark list nothing: they take the files that the index knows for
                 the whole table.
 
-An immutable index of before the present rule for which files count (`source.folders`) may lack some
-files of its folder, such as `000000_0`. Lookups by such an index list the folder, until a refresh
-has listed it (`LISTING`).
+An immutable index that was made before the present rule for data files (`source.folders`) may lack
+some files of its folder, such as `000000_0`. Lookups by such an index list the folder, until a
+refresh has listed it (`LISTING`).
 
 The contract is chosen when an index is created, and written in its log. An index without a contract
 is checked.
@@ -32,23 +32,23 @@ Contract = Literal["checked", "immutable"]
 CONTRACTS: tuple[Contract, ...] = get_args(Contract)
 
 OPTION = "contract"
-"""Name of the contract among the options of an entry."""
+"""Name of the option of a log entry that holds the contract."""
 
 LISTING = {"listing": "spark"}
-"""The option of an entry whose files were listed by the present rule."""
+"""Name of the option of a log entry whose files were listed by the present rule."""
 
 COMPLETE = {"has_all_files": "yes"}
-"""The option of an entry whose version knows all files of the state that it was made of."""
+"""Name of the option of a log entry whose version knows all files of its table's state."""
 
 _COLUMNS = "table_columns"
-"""The option of an entry that lists the names of all columns of its files, indexed or not."""
+"""Name of the option of a log entry that lists all columns of its files, indexed or not."""
 
 _MOST_COLUMNS = 1_000
-"""More names are not recorded: each entry of the log would have them all."""
+"""Maximum number of column names that are recorded: every log entry would repeat them."""
 
 
 def knows_all_files(options: Mapping[str, str]) -> bool:
-    """Return whether an index of a plain folder knows its files so that none need be listed."""
+    """Return whether lookups need not list the folder, because the index has all of its files."""
     return contract_of(options) == "immutable" and LISTING.items() <= options.items()
 
 
@@ -58,7 +58,7 @@ def contract_of(options: Mapping[str, str]) -> Contract:
 
 
 def with_completeness(options: Mapping[str, str], *, is_complete: bool) -> dict[str, str]:
-    """Return options of an entry that say whether its version knows all files of its state.
+    """Return options of a log entry with a mark whether its version knows all files of the table.
 
     A file that could not be read is left out of a version, and lookups must keep it.
     """
@@ -67,15 +67,15 @@ def with_completeness(options: Mapping[str, str], *, is_complete: bool) -> dict[
 
 
 def is_complete(options: Mapping[str, str]) -> bool:
-    """Return whether a version certainly knows all files of the state that it was made of."""
+    """Return whether a version certainly knows all files of the table's state it was built from."""
     return COMPLETE.items() <= options.items()
 
 
 def with_names(options: Mapping[str, str], names: Collection[str], *, adds: bool) -> dict[str, str]:
-    """Return options of an entry that record the names of columns.
+    """Return options of a log entry that record the names of columns.
 
     Args:
-        options: Of the entry.
+        options: Options of the log entry.
         names: Dotted names of all columns in the files that the version adds.
         adds: Whether it also knows files of the version before, whose names the options have.
     """
@@ -88,10 +88,10 @@ def with_names(options: Mapping[str, str], names: Collection[str], *, adds: bool
 
 
 def recorded_names(options: Mapping[str, str]) -> list[str] | None:
-    """Return the names of all columns in the files that an index knows; None if it does not tell.
+    """Return the names of all columns in the files that an index knows; None if not recorded.
 
     Args:
-        options: Of the index's entry.
+        options: Options of the index's log entry.
     """
     try:
         found = json.loads(options.get(_COLUMNS, ""))

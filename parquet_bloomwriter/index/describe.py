@@ -1,4 +1,4 @@
-"""From the log of an index to reports: how an index is, and what an action did to it."""
+"""Turn the log of an index into reports: the state of an index, and the result of an action."""
 
 # ruff: noqa: PTH118, PTH119  paths are strings, as in the log
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     StrPath: TypeAlias = str | os.PathLike[str]
 
 _LISTED = 12
-"""Indexes that are named where a caller names none."""
+"""Maximum number of indexes that a message names when the caller must choose an index."""
 
 
 def describe(folder: str) -> IndexInfo | None:
@@ -50,7 +50,7 @@ def names_with_states(infos: Sequence[IndexInfo]) -> str:
 
 
 def with_changes(info: IndexInfo, files: Sequence[FileId]) -> IndexInfo:
-    """Add the changes since the version was made.
+    """Add the changes of the table since the version was made.
 
     Args:
         info: The index.
@@ -83,9 +83,9 @@ def report_on(
     """Report on an action.
 
     Args:
-        log: The index's.
+        log: The index's log.
         entry: The entry that counts after the action.
-        action: Its name.
+        action: Name of the action.
         changed: Whether it did anything.
         facts: Fields of the report that the entry does not tell.
     """
@@ -108,7 +108,7 @@ def _info_of(folder: str, entry: Entry | None) -> IndexInfo:
 
 
 def _common(folder: str, entry: Entry) -> dict[str, Any]:
-    """Return the fields that both reports take from an entry."""
+    """Return the fields that `IndexInfo` and `IndexReport` both take from a log entry."""
     return {
         "folder": folder,
         "root": entry.root_in(folder),

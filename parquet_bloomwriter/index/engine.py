@@ -29,28 +29,28 @@ class ColumnPlan:
     """How the filters of one column are built. Can be pickled."""
 
     name: str
-    """Dotted path."""
+    """Dotted path of the column."""
 
     fpp: float
     max_bytes: int
-    """Largest bitset of one file's filter, bytes."""
+    """Maximum size of the bitset of one file's filter, bytes."""
 
     global_blocks: int | None
-    """Blocks of the partial global filters, all of one size; None: build none."""
+    """Number of blocks of each partial global filter; None: no global filter is built."""
 
     field_id: int | None = None
-    """By which an Iceberg table knows the column in files; None: by name."""
+    """Field id of an Iceberg column in data files; None: the column is found by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildPlan:
-    """How a version is built. Can be pickled."""
+    """How all filters of a version are built. Can be pickled."""
 
     root: str
-    """Folder that paths of files are relative to, absolute."""
+    """The folder that paths of data files are relative to, absolute."""
 
     folder: str
-    """The new version's folder, `v__=N`, absolute. It exists."""
+    """The folder of the new version, `v__=N`, absolute. The folder exists."""
 
     columns: tuple[ColumnPlan, ...]
     origin: Origin
@@ -58,35 +58,35 @@ class BuildPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileTask:
-    """A file to build filters for. Can be pickled."""
+    """A data file that gets filters. Can be pickled."""
 
     file_id: int
     file: FileId
     num_rows: int
-    """By its footer."""
+    """Number of rows, from the footer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unindexed:
-    """A file without a filter of a column; lookups always keep it."""
+    """A data file without a filter of one column; lookups always keep such a file."""
 
     file_id: int
     path: str
     column: str
     reason: str
-    """A clause."""
+    """The reason, a clause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartInfo:
-    """A file of the index that was written."""
+    """A file of the index that was written: a part, or a partial global filter."""
 
     column: str
     file: IndexFile
-    """Its path is `v__=N/column=.../...`."""
+    """The file of the index; its path is `v__=N/column=.../...`."""
 
     num_rows: int
-    """Filters in it."""
+    """Number of filters in the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,7 +95,7 @@ class PartialFilter:
 
     column: str
     bits: Sbbf
-    """The receiver may change it."""
+    """The filter; the receiver may change it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,42 +104,45 @@ class GroupResult:
 
     parts: tuple[PartInfo, ...]
     partials: tuple[PartInfo | PartialFilter, ...]
-    """Partial global filters: one for each column whose plan asks for it. Files have header and
+    """Partial global filters: one for each column whose plan asks for one. Files hold header and
     bitset."""
 
     incomplete: tuple[str, ...]
-    """Columns for which the values of some file are in no partial global filter."""
+    """Names of columns whose partial global filter lacks the values of some file."""
 
     unindexed: tuple[Unindexed, ...]
     changed: tuple[int, ...]
-    """Ids of files that changed since they were listed; nothing is said about them."""
+    """Ids of data files that changed since they were listed; no filters are returned for them."""
 
 
 class Progress(Protocol):
-    """Receives how the work goes on, perhaps from several threads."""
+    """Receives the progress of the work, perhaps from several threads."""
 
     def begin(self, *, num_files: int, num_bytes: int) -> None:
-        """Note that work is about to start."""
+        """Receive the number and the bytes of files before the work starts."""
         ...
 
     def done(self, *, num_files: int, num_bytes: int) -> None:
-        """Note that more files are done."""
+        """Receive the number and the bytes of files that were finished since the last call."""
         ...
 
 
 class Engine(Protocol):
-    """Runs `build_group` on groups of files."""
+    """An engine runs `build_group` on groups of files."""
 
     name: str
-    """For the log: "threads", "spark"."""
+    """Name of the engine in the log: "threads", "spark"."""
 
     @property
     def num_groups(self) -> int:
-        """Number of groups that keeps the engine busy; small tables are built in fewer."""
+        """Number of groups that keeps the engine busy; small tables are built in fewer groups."""
         ...
 
     def build(
         self, groups: Sequence[Sequence[FileTask]], plan: BuildPlan, progress: Progress | None
     ) -> Iterable[GroupResult]:
-        """Yield a result for each group, in any order. A file that cannot be read is no error."""
+        """Yield the result of each group, in any order.
+
+        A file that cannot be read raises no error.
+        """
         ...

@@ -4,15 +4,15 @@
     <home>/<name>/v__=<N>/manifest.bfindex  the files that the version knows, one row each
     <home>/<name>/v__=<N>/column=<name>/part-<uuid>.bfindex    their filters
     <home>/<name>/v__=<N>/column=<name>/_global-<uuid>.bloom   the filter of all values
-    <home>/<name>/v__=<N>/column=<name>/_slices-<uuid>.bfslice filters of many files, turned
+    <home>/<name>/v__=<N>/column=<name>/_slices-<uuid>.bfslice filters of many files, transposed
 
 The manifest and the parts are Parquet, a global filter is header and bitset, slices are described
 in `format.slice_file`. All are written once. Their suffix is not `.parquet`, so that no pattern
 `**/*.parquet` takes an index for data. Readers of datasets that are given the folder of a column
-read its parts only: they pass over names that begin with `_`. In versions of before, the names of
-the other two begin without. A version refers to parts of older versions as long as they
-hold filters of files that it knows. File ids are given once and never again: a file that was
-replaced has a new id.
+read its parts only: they skip names that begin with `_`. In older versions of this package, names
+of global filters and slices have no `_`. A version refers to parts of older versions as long as
+they hold filters of files that it knows. A file id is never used again: a replaced file has a new
+id.
 
 States: an action writes an entry with a state on the left, works, and writes an entry with the
 state on the right. Queries use the last entry in a stable state, one of those on the right. Another
@@ -57,12 +57,12 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.contract import Contract
 
 KIND = "BloomFilterIndex"
-"""The kind of index, as the Hyperspace proposal names it."""
+"""The kind of index, spelled as in the Hyperspace proposal."""
 
 FORMAT = 1
 
 _MOST = 1 << 62
-"""More than there can be of anything; sums of two fit into 64 bits."""
+"""An upper bound for all counts and sizes; the sum of two such numbers fits into 64 bits."""
 
 _LATEST_MS = 253_402_300_799_999
 """The end of the year 9999, milliseconds since 1970 UTC."""
@@ -89,7 +89,7 @@ class State(StrEnum):
 
 
 STABLE = frozenset({State.ACTIVE, State.DELETED, State.DOES_NOT_EXIST})
-"""States in which no action is at work."""
+"""The states in which no action is at work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,39 +97,41 @@ class IndexFile:
     """One file of an index."""
 
     path: str
-    """Relative to the index's folder, with "/"."""
+    """Path relative to the index's folder, with "/"."""
 
     size: int
-    """Bytes."""
+    """Size of the file, bytes."""
 
     crc: int | None = None
-    """CRC-32 of the whole file, of parts and filters of all values."""
+    """CRC-32 of the whole file; only parts and global filters have one."""
 
     first_crc: int | None = None
-    """CRC-32 of what a lookup reads first, of parts and manifests; see `format.parquet_io`.
+    """CRC-32 of the bytes that a lookup reads first; only parts and manifests have one; see
+    `format.parquet_io`.
 
     Files with these numbers have checksums of their filters, too. Files of older versions of this
-    package have none of all that; slices have only checksums of their own."""
+    package have no checksums at all; slices have only checksums of their own.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlobalFilter:
-    """The filter of a column's values in all files of the index."""
+    """The Bloom filter of a column's values in all data files of the index."""
 
     file: IndexFile
     fpp: float
-    """Exact rate of this very filter."""
+    """Exact FPP of this filter."""
 
     ndv: int
-    """Distinct values, estimated."""
+    """Estimated number of distinct values."""
 
     stop: int
-    """The filter covers every file whose id is below this."""
+    """The filter covers every data file whose id is below this number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceFile:
-    """The filters of a column once more, turned for lookups of one value in very many filters.
+    """The slices of a column: its filters, transposed for lookups of one value in many filters.
 
     Slices are only a faster way to the answer of the parts, so `FORMAT` did not rise for them:
     older versions of this package ignore them when they look up, and drop them when they write an
@@ -152,12 +154,12 @@ class IndexedColumn:
     """False positive probability asked for, in (0, 1)."""
 
     expected_num_items: int | None = None
-    """Distinct values expected in the whole table; None takes the number of rows."""
+    """Expected number of distinct values in the whole table; None: the number of rows is taken."""
 
     parts: tuple[IndexFile, ...] = ()
     global_filter: GlobalFilter | None = None
     no_global: str = ""
-    """Why there is no global filter, a clause."""
+    """The reason why there is no global filter, a clause."""
 
     slices: SliceFile | None = None
 
@@ -167,32 +169,33 @@ class Entry:
     """One entry of the log."""
 
     id: int
-    """0-based, the name of its file."""
+    """Number of the entry, 0-based; the name of its file."""
 
     name: str
-    """Of the index."""
+    """Name of the index."""
 
     state: State
     version: int
-    """N of the newest folder `v__=N`; -1 as long as there is none."""
+    """Number N of the newest folder `v__=N`; -1 as long as there is no such folder."""
 
     root: str | None
-    """Folder that paths of files are relative to; None: the folder that holds the index's home."""
+    """The folder that paths of data files are relative to; None: the folder that holds the index's
+    home."""
 
     columns: tuple[IndexedColumn, ...]
     manifest: IndexFile | None = None
     next_file_id: int = 0
     num_files: int = 0
-    """Files that the version knows."""
+    """Number of data files that the version knows."""
 
     source_bytes: int = 0
-    """Bytes of these files."""
+    """Size of these data files, bytes."""
 
     action: str = ""
-    """What led here: "create", "refresh incremental", ..."""
+    """Name of the action that wrote the entry: "create", "refresh incremental", ..."""
 
     created_ms: int = 0
-    """When the entry was written, milliseconds since 1970 UTC."""
+    """Time at which the entry was written, milliseconds since 1970 UTC."""
 
     attempt: str = ""
     """Random id of the attempt at an action that wrote the entry. Two processes may write entries
@@ -200,14 +203,14 @@ class Entry:
     Empty in entries of older versions of this package."""
 
     options: dict[str, str] = field(default_factory=dict)
-    """How the index is built, for the next refresh: "source" ("values", "embedded", "auto"),
+    """Options by which the next refresh builds the index: "source" ("values", "embedded", "auto"),
     "contract" (as in `contract`), limits, and "slices" ("no") if no slices are wanted."""
 
     kind: str = KIND
 
     @property
     def contract(self) -> Contract:
-        """What lookups may take for granted about the table's files."""
+        """The contract of the index: what lookups may take for granted about the table's files."""
         return contract_of(self.options)
 
     def root_in(self, folder: str) -> str:
@@ -216,7 +219,7 @@ class Entry:
         It is only a name, until it is compared with what the caller named (`layout.is_among`).
 
         Args:
-            folder: The index's, absolute.
+            folder: The index's folder, absolute.
         """
         return os.path.dirname(os.path.dirname(folder)) if self.root is None else self.root
 
@@ -225,7 +228,7 @@ class Entry:
         return next((one for one in self.columns if one.name == name), None)
 
     def needed_files(self) -> Iterator[IndexFile]:
-        """Yield the files that the entry refers to, without slices: lookups do without these."""
+        """Yield the files of the index that the entry refers to, except the optional slices."""
         if self.manifest is not None:
             yield self.manifest
         for column in self.columns:
@@ -234,7 +237,7 @@ class Entry:
                 yield column.global_filter.file
 
     def files(self) -> Iterator[IndexFile]:
-        """Yield all files that the entry refers to."""
+        """Yield all files of the index that the entry refers to."""
         yield from self.needed_files()
         for column in self.columns:
             if column.slices is not None:
@@ -242,7 +245,7 @@ class Entry:
 
 
 class OtherFormat(IndexProblem):
-    """An entry that another version of this package wrote; only that version may change the log."""
+    """An entry was written by another version of this package; only that may change the log."""
 
 
 def to_json(entry: Entry) -> bytes:
@@ -251,13 +254,13 @@ def to_json(entry: Entry) -> bytes:
 
 
 def with_checksum(whole: Json) -> bytes:
-    """Return what an entry says as JSON, and its checksum."""
+    """Return the JSON of an entry with its checksum added."""
     data = json.dumps(whole, indent=1, allow_nan=False).removesuffix("\n}").encode("ascii")
     return data + f',\n "crc": "{zlib.crc32(data):08x}"\n}}\n'.encode("ascii")
 
 
 def _without_absent(fields: list[tuple[str, Any]]) -> Json:
-    """Return the fields of a dataclass, without checksums that are not there."""
+    """Return the fields of a dataclass, without those of missing checksums."""
     return {name: value for name, value in fields if value is not None or name not in _CHECKSUMS}
 
 

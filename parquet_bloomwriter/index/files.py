@@ -1,16 +1,16 @@
-"""A file of a table in one state: by what it is recognised as unchanged.
+"""The identity of a table's file: the values that show whether the file is unchanged.
 
-A file is identified by path, size and time of modification (milliseconds, as Hadoop has it). If any
-of these differs, it is another file, about which an index says nothing. An object on a store is
-identified by path, size and ETag, as far as both sides know the ETag.
+A file is identified by path, size and time of modification (in milliseconds, as in Hadoop). If any
+of these differs, it is another file, which the index does not know. An object on a store is
+identified by path, size and ETag, if both identities have an ETag.
 
-Times come from a clock that moves every few milliseconds. A file that was written a moment ago may
-be written again without a sign of it. So a file that is read for the index is looked at again once
-that moment is over. Some file systems and mounted stores know whole seconds only. A file whose time
-is a whole second might lie on such a file system: it is not indexed within two
-seconds of that time, so that no second state of it can look the same. A file server has a clock of
-its own, so its time is read from a temporary file, made where the index is written or else beside
-the file. If the time cannot be read, or the file's time is ahead of it, the file is not indexed.
+The clock of a file system advances every few milliseconds. A file that was written a moment ago may
+be written again without a change of its time. So a file that is read for the index is looked at
+again after that moment. Some file systems and mounted stores store whole seconds only. A file whose
+time is a whole second might be on such a file system: it is not indexed within two seconds of that
+time, so that no later state can have the same time. A file server has a clock of its own, so its
+time is read from a temporary file, made where the index is written or else beside the file. If the
+time cannot be read, or the file's time is ahead of it, the file is not indexed.
 """
 
 # ruff: noqa: PTH108, PTH116, PTH118, PTH120  paths are strings, as in the entries
@@ -30,33 +30,35 @@ if TYPE_CHECKING:
 
 _NS_PER_MS, _NS_PER_S = 1_000_000, 1_000_000_000
 _TICK_NS = 20_000_000
-"""More than the clock of file systems moves at once, nanoseconds."""
+"""Upper bound for one step of a file system's clock, nanoseconds."""
 
 _COARSE_TICK_NS = 2 * _NS_PER_S
-"""The same for file systems that know whole seconds only (FAT: even seconds)."""
+"""Upper bound for one step of the clock if the file system stores whole seconds only, nanoseconds
+(FAT: even seconds)."""
 
 _MAX_SKEW_NS = 24 * 3600 * _NS_PER_S
-"""More than the clock of a file server differs from the clock of this machine, nanoseconds."""
+"""Upper bound for the difference between the clocks of a file server and of this machine,
+nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class FileId:
-    """A file in one state."""
+    """The identity of a file in one state: path, size, time of modification."""
 
     path: str
-    """Relative to the table's root, with "/"; absolute if it lies elsewhere."""
+    """Path relative to the table's root, with "/"; absolute if the file is outside of the root."""
 
     size: int
-    """Bytes."""
+    """Size of the file, bytes."""
 
     modified_ms: int
-    """Milliseconds since 1970 UTC, cut, not rounded."""
+    """Time of modification, milliseconds since 1970 UTC, rounded down."""
 
     etag: ClassVar[str] = ""
-    """Files on a disk have none."""
+    """The ETag of an object; files on a disk have no ETag."""
 
     def is_same(self, other: FileId) -> bool:
-        """Return whether both are one file in one state."""
+        """Return whether both identities are those of the same file in the same state."""
         if (self.path, self.size) != (other.path, other.size):
             return False
         if self.etag and other.etag:
@@ -66,21 +68,21 @@ class FileId:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ObjectId(FileId):
-    """An object on a store in one state; a class of its own, for there are very many `FileId`."""
+    """The identity of an object on a store; a subclass, as there are very many `FileId`."""
 
     etag: str  # type: ignore[misc]  # the base class has the empty one for all its instances
-    """Without its quotes; empty if it is weak."""
+    """The ETag without its quotes; empty if it is weak."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LoggedFile(FileId):
-    """A file as metadata have it: its time there need not be that of the file system."""
+    """The identity of a file by a table's metadata; its time may differ from the file system's."""
 
 
 def are_unchanged(
     paths: Iterable[str], sizes: Iterable[int], modified_ms: Iterable[int]
 ) -> list[bool]:
-    """Look at files, and say of each whether it has this size and this time of modification now.
+    """Look at files, and return for each whether it still has this size and time of modification.
 
     The answer is False for a file that is gone or cannot be looked at.
 
@@ -109,7 +111,7 @@ def location(root: str, file: FileId) -> str:
 
 
 def relative_path(root: str, path: str) -> str:
-    """Return an absolute path as an index has it: relative to the table's root, if it is inside."""
+    """Return a file's path as an index stores it: relative to the table's root, if it is inside."""
     base = root if root.endswith(os.sep) else root + os.sep
     if not path.startswith(base) or is_on_store(path[len(base) :]):
         return path
@@ -117,19 +119,19 @@ def relative_path(root: str, path: str) -> str:
 
 
 def relative_to(root: str, files: Iterable[FileId], *, folder: str) -> list[FileId]:
-    """Return files with paths relative to `root` instead of `folder`."""
+    """Return the identities of files with paths relative to `root` instead of `folder`."""
     if root == folder:
         return list(files)
     return [replace(file, path=relative_path(root, location(folder, file))) for file in files]
 
 
 def identity(path: str, found: os.stat_result) -> FileId:
-    """Return the identity of a file, given what the file system says of it."""
+    """Return the identity of a file, from its `os.stat_result`."""
     return FileId(path, found.st_size, found.st_mtime_ns // _NS_PER_MS)
 
 
 def is_settled(found: os.stat_result) -> bool:
-    """Return whether any change from now on shows in the file's time of modification.
+    """Return whether any later change of a file must change its time of modification.
 
     It is decided by this machine's clock, whatever the file system's clock is. A time in the future
     is no obstacle: a change sets it back.
@@ -139,13 +141,13 @@ def is_settled(found: os.stat_result) -> bool:
 
 
 def settled(fd: int, path: str, folder: str | None) -> os.stat_result | None:
-    """Look at an open file; if it was changed a moment ago, wait and look again.
+    """Return the `os.stat_result` of an open file; if it was changed a moment ago, wait and repeat.
 
     A file that is changed all the time is noticed by the caller, who looks at it after reading.
 
     Args:
         fd: The file.
-        path: Its path, absolute.
+        path: Absolute path of the file.
         folder: Where a temporary file may be made. None: nothing may be written, and the caller
             identifies the file by its `st_ctime_ns`, too.
 
@@ -169,7 +171,7 @@ def settled(fd: int, path: str, folder: str | None) -> os.stat_result | None:
 
 
 def _is_fine(time_ns: int) -> bool:
-    """Return whether a time is not a whole second, so that the file system knows parts of one."""
+    """Return whether a time has a fraction of a second, so that the file system stores these."""
     return time_ns % _NS_PER_S != 0
 
 
@@ -190,7 +192,7 @@ def _file_system_time(found: os.stat_result, path: str, folder: str | None) -> i
 
 
 def _stamp(folder: str) -> os.stat_result:
-    """Write a temporary file, and return what the file system says of it."""
+    """Write a temporary file, and return its `os.stat_result`."""
     fd, path = tempfile.mkstemp(prefix=".clock-", dir=folder)
     try:
         with os.fdopen(fd, "wb") as file:

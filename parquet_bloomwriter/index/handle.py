@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     StrPath = str | os.PathLike[str]
 
 _SHOWN = 5
-"""Names that an error lists."""
+"""Maximum number of names that an error lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexHandle:
-    """An index of a table, whether it exists or not."""
+    """A handle of an index of a table, which may or may not exist."""
 
     table: TableRef
     log: IndexLog
@@ -39,7 +39,7 @@ class IndexHandle:
     def new(
         cls, table: TableRef, name: str, home: StrPath | None, *, one_writer: bool = False
     ) -> Self:
-        """Name an index that need not exist.
+        """Return the handle of an index that need not exist.
 
         Raises:
             InvalidArgument: If the name is malformed, or there is no such table.
@@ -57,7 +57,7 @@ class IndexHandle:
         passes_over_deleted: bool = False,
         one_writer: bool = False,
     ) -> Self:
-        """Find an index by its name, or else the only one that can be meant.
+        """Find an index by its name; without a name, find the table's only index.
 
         Args:
             table: The table.
@@ -90,12 +90,12 @@ class IndexHandle:
 
     @property
     def folder(self) -> str:
-        """The index's folder, absolute."""
+        """Absolute path of the index's folder."""
         return self.log.folder
 
     @property
     def home(self) -> str:
-        """The folder that the index is in, absolute."""
+        """Absolute path of the folder that contains the index's folder."""
         return os.path.dirname(self.log.folder)
 
     @property
@@ -107,7 +107,7 @@ class IndexHandle:
 def indexes_meant(
     table: TableRef, home: StrPath | None, *, passes_over_deleted: bool
 ) -> list[IndexInfo]:
-    """Return the indexes of a table that can be meant where none is named: one, if that is clear.
+    """Return the indexes that a call without an index's name can mean: exactly one, if it is clear.
 
     Indexes of other tables that share the folder are left out.
 
@@ -125,12 +125,12 @@ def indexes_meant(
 
 
 def indexes_in(home: str) -> list[IndexInfo]:
-    """Describe the indexes in a home, by name; those that were vacuumed are left out."""
+    """Describe the indexes in a home, sorted by name, without vacuumed indexes."""
     return [info for info in map(describe, index_folders(home)) if info is not None]
 
 
 def not_found(home: str, name: str, *, above: TableRef | None = None) -> IndexNotFound:
-    """Return the error for an index that does not exist; it names the indexes that do."""
+    """Return the error for an index that does not exist; the message names the existing indexes."""
     names = [info.name for info in indexes_in(home)]
     remedy: Remedy = (Proposal(Way.CREATE_INDEX, "Create it first"), ".")
     if names:

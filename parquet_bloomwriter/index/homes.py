@@ -1,9 +1,10 @@
-"""The homes of indexes: where they are looked for, and who can write to them.
+"""The homes of indexes: the folders that are searched for indexes, and who can write to them.
 
-An index is trusted as far as its table: who can write to the table can take rows from queries in
-any case, and who can write only to the index can do so as well. So a home above the table counts
-only if its owner could do so anyway. If others can write to an index that is used, a warning names
-the folder, once in a process: the index's owner may have meant it so.
+An index is trusted as far as its table: a user who can write to the table can remove rows from
+queries in any case, and a user who can write only to the index can do the same. So a home above the
+table counts only if its owner can write to the table anyway. If other users can write to an index
+that is used, a warning names the folder, once in a process: this may be the intention of the
+index's owner.
 
 Owners and permission bits of folders on disks are compared. Stores do not say who can write.
 """
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _warned: set[str] = set()
-"""Homes that a warning named."""
+"""Homes that a warning of this process has named."""
 
 
 def find_homes(path: str) -> list[str]:
@@ -53,20 +54,20 @@ def find_homes(path: str) -> list[str]:
 
 
 def index_folders(home: str, *, is_above: bool = False) -> list[str]:
-    """Return the folders of the indexes in a home, by name; also those of vacuumed indexes.
+    """Return the folders of the indexes in a home, sorted by name; vacuumed indexes are included.
 
     On a store, folders without a log may be among them.
 
     Args:
         home: The home.
-        is_above: It is above what is asked about, and passed over if a store forbids to list it.
+        is_above: The home is above the queried folder; if a store forbids to list it, skip it.
     """
     names = storage_of(home).names_in_home(home, is_above=is_above)
     return [os.path.join(home, name) for name in names if is_name(name)]
 
 
 def _owner(path: str) -> int:
-    """Return the owner of a file, or of a symbolic link itself; -1 if there is none."""
+    """Return the owner of a file, or of a symbolic link itself; -1 if the path does not exist."""
     try:
         return os.lstat(path).st_uid
     except OSError:
@@ -74,7 +75,7 @@ def _owner(path: str) -> int:
 
 
 def _is_sticky(folder: str) -> bool:
-    """Return whether users who may write to a folder may not replace files of others in it."""
+    """Return whether a folder's sticky bit keeps users from replacing files of other users."""
     try:
         return bool(os.stat(folder).st_mode & stat.S_ISVTX)
     except OSError:
@@ -85,8 +86,8 @@ def warn_of_home(folder: str, root: str) -> None:
     """Log a warning if users who cannot write to a table can write to its index.
 
     Args:
-        folder: The index's, absolute; on a store there is no warning.
-        root: The table's, absolute. If it is on a store, every user but this one and root counts.
+        folder: The index's folder, absolute; on a store there is no warning.
+        root: The table's root, absolute. On a store, every user but this one and root counts.
     """
     home = os.path.dirname(folder)
     if home in _warned or is_on_store(folder) or not hasattr(os, "geteuid"):
@@ -111,10 +112,10 @@ def _folders(home: str, folder: str) -> Iterator[os.stat_result]:
 
 
 def _is_open(index: os.stat_result, table: os.stat_result | None) -> bool:
-    """Return whether the folder of an index has a writer whom the table does not have."""
+    """Return whether some user who cannot write to the table can write to the index's folder."""
     owners, groups, mode = {0, os.geteuid()}, set(), 0
     if table is not None:
-        if not table.st_mode & stat.S_ISVTX:  # else nobody may replace files of others
+        if not table.st_mode & stat.S_ISVTX:  # else users cannot replace files of other users
             mode = table.st_mode
         owners.add(table.st_uid)
         groups = {table.st_gid} if mode & stat.S_IWGRP else set()

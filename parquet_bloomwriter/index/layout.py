@@ -1,4 +1,4 @@
-"""The names of an index's folders and files: computed from text alone, nothing is looked at.
+"""The names of an index's folders and files, computed from text alone, without file access.
 
     <root>/_bloom_index/<name>/_log/   unless another home is given
 
@@ -30,19 +30,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 HOME = "_bloom_index"
-"""Folder of a table's indexes, in the table's root."""
+"""Name of the folder of a table's indexes, in the table's root."""
 
 LOG = "_log"
-"""Folder of the log, in the index's."""
+"""Name of the log's folder, in the index's folder."""
 
 SCHEMES = ("s3://", "gs://", "abfss://", "hdfs://")
-"""What the absolute path of an object or prefix begins with; see `stores.open`."""
+"""Prefixes of the absolute path of an object or prefix; see `stores.open`."""
 
 _NAME = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_.-]{0,127}")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?=/)")
 _SPELLINGS = (*SPELLINGS["s3"], *SPELLINGS["gs"], "abfs", "abfss", "hdfs")
 _ON_STORE = re.compile(rf"({'|'.join(_SPELLINGS)})://[^/]*", re.IGNORECASE)
-"""The bucket, container and account, or name node, of a URL."""
+"""Pattern of the part of a URL that names the bucket, the container and account, or the name
+node."""
 _HERE = ("", "localhost")
 
 
@@ -52,12 +53,12 @@ def is_on_store(path: str) -> bool:
 
 
 def is_name(name: str) -> bool:
-    """Return whether an index can have a name: whether it is one segment of any path."""
+    """Return whether a name is a valid name of an index: one segment of a path on every system."""
     return _NAME.fullmatch(name) is not None
 
 
 def check_name(name: str) -> str:
-    """Return the name of an index, if it can be one segment of a path on every system.
+    """Check the name of an index, and return it.
 
     Raises:
         InvalidArgument: If it cannot.
@@ -117,7 +118,7 @@ register(_normal_path.cache_clear)
 
 
 def known_spelling(path: str) -> str:
-    """Return the URL of an object or a prefix in the one spelling that indexes know.
+    """Return the URL of an object or a prefix in the spelling that indexes store.
 
     The metadata of tables may use any scheme of a store. Paths, and URLs on which there are no
     indexes, are returned unchanged.
@@ -134,25 +135,25 @@ def known_spelling(path: str) -> str:
 
 
 def is_in(path: str, folder: str) -> bool:
-    """Return whether a path is a folder itself or lies below it, by their names alone."""
+    """Return whether a path is a folder itself or is below it, by comparing text."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def is_among(root: str, asked: Iterable[str]) -> bool:
-    """Return whether a table that an index names has to do with what a caller named.
+    """Return whether the table of an index has to do with the folders and files of a caller.
 
     An index may come from a stranger. So the root in its log is compared before anything is done
     with it, and any other root is never opened, resolved or connected to.
 
     Args:
-        root: Of the table, as `root_of` returns it.
+        root: Root of the index's table.
         asked: The folders and files that the caller named, absolute.
     """
     return any(is_in(root, one) or is_in(one, root) for one in asked)
 
 
 def homes_above(path: str) -> list[str]:
-    """Return the places of homes for a path on a store, nearest first, whether they exist or not.
+    """Return the possible homes for a path on a store, nearest first, whether they exist or not.
 
     All of them are in its bucket: whoever may write above a table may write into it, too.
     """
@@ -163,7 +164,7 @@ def homes_above(path: str) -> list[str]:
 
 
 def upwards(folder: str) -> Iterator[str]:
-    """Yield a folder, and each folder above it."""
+    """Yield a folder, and then each folder above it."""
     while True:
         yield folder
         above = os.path.dirname(folder)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _drawn(report: Report) -> str:
-    """Return a report as HTML, for notebooks."""
+    """Return the HTML of a report, for notebooks."""
     from parquet_bloomwriter.reports.notebook import notebook_html
 
     return notebook_html(report)
@@ -170,7 +170,7 @@ class IndexReport:
     """Further remarks, one clause each."""
 
     passed_over: tuple[PassedOver, ...] = ()
-    """What the listing of the table passed over."""
+    """Groups of names that the listing of the table skipped, by reason."""
 
     def __str__(self) -> str:
         """Return a line for the index, and one for each column and each file without filters."""
@@ -368,7 +368,7 @@ class LookupReport:
     not needed."""
 
     passed_over: tuple[PassedOver, ...] = ()
-    """What the listing passed over."""
+    """Groups of names that the listing skipped, by reason."""
 
     def __str__(self) -> str:
         """Return a line for the predicate, one for each index, and one for each file."""

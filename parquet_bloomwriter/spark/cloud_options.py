@@ -1,4 +1,4 @@
-"""What Spark's configuration says of Google Cloud Storage, Azure and HDFS, and what it means here.
+"""The settings of Google Cloud Storage, Azure and HDFS in Spark's configuration.
 
     fs.gs.storage.root.url                          the endpoint, for emulators
     fs.gs.auth.type                                 SERVICE_ACCOUNT_JSON_KEYFILE, UNAUTHENTICATED;
@@ -62,15 +62,16 @@ JAVA_PATTERN = (
     r"|dfs\.data\.transfer\.protection"
     r"|hadoop\.security\.(authentication|key\.provider\.path))$"
 )
-"""Names of what counts."""
+"""Pattern, for Java, of the names of options that are read."""
 
 _OF_HDFS = re.compile(r"fs\.defaultFS|dfs\.|hadoop\.")
 _KEY_TEXT = "the key of a service account"
-"""Name under which the contents of a key file travel."""
+"""Name of the option under which the contents of a key file travel to executors."""
 
 _GOOGLE_URL = "https://storage.googleapis.com"
 _GOOGLE_DEFAULT = "COMPUTE_ENGINE"
-"""What Hadoop from 3.5 on says of itself; older names may say more."""
+"""Value of `fs.gs.auth.type` that Hadoop from 3.5 on sets by default; older names may override
+it."""
 
 _GOOGLE_FOUND = (_GOOGLE_DEFAULT, "APPLICATION_DEFAULT")
 _GOOGLE_PREFIXES = ("fs.gs.auth.", "google.cloud.auth.")
@@ -79,10 +80,10 @@ _ADDRESS = re.compile(r"[^:/@]+:\d+")
 
 
 def connection(options: Mapping[str, str], base: str) -> GoogleConnection | AzureConnection | None:
-    """Return how a bucket is reached; None where what obstore finds counts.
+    """Return the connection for a bucket; None: obstore finds its settings.
 
     Args:
-        options: Of Hadoop's configuration.
+        options: Options of Hadoop's configuration.
         base: URL of the bucket.
 
     Raises:
@@ -107,7 +108,7 @@ def with_key_file(options: dict[str, str]) -> dict[str, str]:
 
 
 def hdfs_connection(options: Mapping[str, str]) -> HdfsConnection | None:
-    """Return how name nodes are reached; None where only what is on each machine counts."""
+    """Return the connection for HDFS's name nodes; None: each machine has its own settings."""
     settings = {name: text.strip() for name, text in options.items() if _OF_HDFS.match(name)}
     if not any(settings.values()):
         return None
@@ -141,7 +142,7 @@ def _google(options: Mapping[str, str], base: str) -> GoogleConnection | None:
 
 
 def _older_kind(options: Mapping[str, str]) -> str:
-    """Return the way to sign in that names beside `fs.gs.auth.type` tell, or ""."""
+    """Return the way to sign in that older options than `fs.gs.auth.type` imply, or ""."""
     for name in ("service.account.keyfile", "access.token.provider.impl", "access.token.provider"):
         if _of_google(options, name):
             return name
@@ -154,7 +155,7 @@ def _older_kind(options: Mapping[str, str]) -> str:
 
 
 def _account(options: Mapping[str, str], base: str) -> str:
-    """Return the key of a service account, JSON."""
+    """Return the key of a service account as JSON."""
     key = _of_google(options, "service.account.private.key")
     if key is not None:
         return json.dumps(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     """Files, how to build their filters, and the folder for progress; None without progress."""
 
 _MOST_GROUPS = 256
-"""Upper limit for any default parallelism of Spark."""
+"""Maximum number of groups, whatever Spark's default parallelism is."""
 
 
 class SparkEngine:
@@ -93,7 +93,10 @@ class SparkEngine:
 def _by_tasks(
     groups: Sequence[Sequence[FileTask]], progress: Progress | None
 ) -> TaskProgress | None:
-    """Report files when their task ends: a store has no folder that tasks can report through."""
+    """Return a counter that reports files when their task ends; None without `progress`.
+
+    A store has no folder through which tasks could report each file.
+    """
     if progress is None:
         return None
     sizes = [(len(group), sum(task.file.size for task in group)) for group in groups]

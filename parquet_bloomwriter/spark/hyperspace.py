@@ -379,7 +379,7 @@ class Hyperspace:
 
 
 def _session(given: Hyperspace | SparkSession) -> tuple[SparkSession, list[str]]:
-    """Return the session, and the folders of indexes that its rules must know."""
+    """Return the session, and the folders of indexes that its rules must search."""
     if isinstance(given, Hyperspace):
         return given.spark, given._known.homes()  # noqa: SLF001  the class above
     return given, []

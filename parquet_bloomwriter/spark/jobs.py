@@ -54,7 +54,7 @@ R = TypeVar("R")
 
 _POLL_S = 0.2
 _MANY_ROWS = 100_000
-"""Enough rows for Spark to make its default number of partitions of them."""
+"""Number of rows from which Spark makes its default number of partitions."""
 
 _MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
 _ABSENT_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
@@ -115,7 +115,7 @@ def run(
 
 
 def _worker_problem(text: str) -> str | None:
-    """Return what is wrong with the executors' Python by the text of a failed job, or None."""
+    """Return the problem of the executors' Python, found in the text of a failed job; or None."""
     missing = _MISSING_MODULE.search(text)
     if missing is not None:
         return f"cannot import {missing.group(1)}"
@@ -245,7 +245,7 @@ def _remove(folder: str, owner: int) -> None:
 
 
 _scratch: list[str] = []
-"""The folders of this process; the last one is in use."""
+"""The scratch folders of this process; the last folder is in use."""
 
 _scratch_lock = threading.Lock()
 

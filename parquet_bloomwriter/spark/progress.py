@@ -64,7 +64,7 @@ class TaskProgress:
 
         Args:
             sizes: Number of files and bytes of each task.
-            progress: What to call for finished files; it has been told the totals.
+            progress: Receives finished files; it has already received the totals.
         """
         self._sizes = iter(sizes)
         self._progress = progress
@@ -118,7 +118,7 @@ def progress_folder(folder: str, progress: Progress, tasks: list[FileTask]) -> I
 
 
 class _FolderWatcher:
-    """Reports new files in the folder, but never more than there are: tasks may run twice."""
+    """Reports new files in the folder, at most as many as there are: tasks may run twice."""
 
     def __init__(self, folder: str, progress: Progress, tasks: list[FileTask]) -> None:
         self._folder = Path(folder)

@@ -31,16 +31,16 @@ HYBRID_ENABLED: Final = f"{_PREFIX}hybridScan.enabled"
 """Whether indexes are used for tables whose files have changed since the last refresh."""
 
 MAX_APPENDED: Final = f"{_PREFIX}hybridScan.maxAppendedRatio"
-"""Largest share of bytes in files that an index does not know, with which joins use the index."""
+"""Maximum share of bytes in files unknown to the index, up to which joins use the index."""
 
 MAX_APPENDED_BYTES: Final = f"{_PREFIX}hybridScan.maxAppendedBytes"
-"""Largest total size of unknown files that the driver reads for a join, bytes."""
+"""Maximum total size of unknown files that the driver reads for a join, bytes."""
 
 MAX_DELETED: Final = f"{_PREFIX}hybridScan.maxDeletedRatio"
-"""Largest share of bytes in files that the table has lost, with which joins use the index."""
+"""Maximum share of bytes in files that the table no longer has, up to which joins use the index."""
 
 MIN_JOIN_BYTES: Final = f"{_PREFIX}join.minBytes"
-"""Smallest side of a join that is filtered, bytes, by Spark's estimate."""
+"""Minimum size of a join's side that is filtered, bytes, by Spark's estimate."""
 
 DEFAULTS: Final = {
     INDEX_PATH: "",
@@ -57,7 +57,7 @@ _MAX_BYTES = (1 << 63) - 1
 
 _log = logging.getLogger(__name__)
 _warned: set[tuple[str, str]] = set()
-"""Names and texts of settings that a warning was logged for."""
+"""Names and texts of settings about which a warning was logged."""
 
 
 def setting_of(spark: SparkSession, name: str) -> str:
@@ -77,7 +77,7 @@ def flag_of(spark: SparkSession, name: str) -> bool:
 
 
 def read_setting(name: str, text: str) -> float:
-    """Return the value of a setting's text; for a wrong text warn once, and return the default."""
+    """Return the value of a setting's text; for a wrong text, warn once and return the default."""
     try:
         return _READERS[name](text.strip())
     except ValueError as error:

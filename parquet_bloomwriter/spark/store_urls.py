@@ -1,4 +1,4 @@
-"""Spark's names of files, ours, and what Spark's configuration says of stores.
+"""Spark's names of files and ours, and the settings of stores in Spark's configuration.
 
     Spark                                     here
     file:/data/a b, file:///data/a b          /data/a b
@@ -80,14 +80,14 @@ _FOUND_BY_BOTO3 = frozenset(
         *("DefaultAWSCredentialsProviderChain", "DefaultCredentialsProvider"),
     )
 )
-"""Providers that look where boto3 looks, too: the environment, files, the machine."""
+"""Credential providers that look where boto3 looks, too: the environment, files, the machine."""
 
 
 # Names.
 
 
 def from_hadoop(path: str) -> str | None:
-    """Return our name of a path that Hadoop wrote, with a scheme and without escapes.
+    """Return our name for a path of Hadoop's, which has a scheme and no escapes.
 
     Returns:
         An absolute local path or the URL of an object; None for any other store.
@@ -103,12 +103,12 @@ def from_hadoop(path: str) -> str | None:
 
 
 def from_uri(uri: str) -> str | None:
-    """Return our name of a file by its URI, as `inputFiles()` has it: with escapes."""
+    """Return our name for a file's URI with escapes, as `inputFiles()` returns it."""
     return from_hadoop(unquote(uri))
 
 
 def scheme_of(path: str) -> str:
-    """Return the scheme of a path or URI of Spark's, in small letters; "file" if it has none."""
+    """Return the scheme of a path or URI of Spark's, in lower case; "file" if it has none."""
     match = _SCHEME.match(path)
     return "file" if match is None else match[1].lower()
 
@@ -121,13 +121,13 @@ class StoreSettings:
     """The settings of buckets in Spark's configuration. Can be pickled; its text shows no keys."""
 
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Options of S3 by their names without `fs.s3a.`."""
+    """Options of S3 by name, without `fs.s3a.`."""
 
     clouds: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Options of GCS, Azure and HDFS by their whole names."""
+    """Options of GCS, Azure and HDFS by full name."""
 
     def of_bucket(self, name: str) -> BucketSettings | None:
-        """Return the settings of a bucket; None where those that boto3 finds count.
+        """Return the settings of a bucket; None: boto3 finds the settings.
 
         Raises:
             InvalidArgument: If credentials come from a provider that is not known here.
@@ -147,7 +147,7 @@ class StoreSettings:
         return BucketSettings(**settings, **(keys or {}))  # type: ignore[arg-type]  # by name
 
     def install(self) -> None:
-        """Let these settings count in this process, from now on."""
+        """Apply these settings in this process, from now on."""
         install(self.of_bucket if self.options else None)
         clouds = self.clouds
         cloud_settings.install(
@@ -157,7 +157,7 @@ class StoreSettings:
 
 
 def store_settings(spark: SparkSession) -> StoreSettings:
-    """Return what a session's configuration says of buckets.
+    """Return the settings of buckets in a session's configuration.
 
     A client of Spark Connect is told the endpoint and the region, but no keys: boto3 finds them.
     """
@@ -169,7 +169,7 @@ def store_settings(spark: SparkSession) -> StoreSettings:
 
 
 def use_settings_of(spark: SparkSession) -> None:
-    """Let the settings of a session count in this process, from now on."""
+    """Apply the settings of a session in this process, from now on."""
     store_settings(spark).install()
 
 
@@ -187,8 +187,8 @@ def _of_hadoop(configuration: Any) -> dict[str, str]:  # noqa: ANN401  of the JV
 
     listed = _matching(configuration, _JAVA_PATTERN)
     found = {name.removeprefix(_PREFIX): text for name, text in listed.items()}
-    for option in _SECRETS:  # of a file of credentials, if the configuration names one
-        with suppress(Py4JError):  # it cannot be read, and tables on disks need none
+    for option in _SECRETS:  # perhaps in a credentials file that the configuration names
+        with suppress(Py4JError):  # the file cannot be read; tables on disks need no secrets
             secret = configuration.getPassword(_PREFIX + option)
             if secret is not None:
                 found[option] = "".join(secret)
@@ -216,7 +216,7 @@ def _endpoint_of(found: Mapping[str, str]) -> str | None:
 
 
 def _credentials(bucket: str, found: Mapping[str, str]) -> dict[str, object] | None:
-    """Return the keys that the first provider with any has; None for those that boto3 finds."""
+    """Return the keys of the first provider that has keys; None: boto3 finds the keys."""
     keys: dict[str, object] = {}
     for option, name in zip(_SECRETS, ("access_key", "secret_key", "session_token"), strict=True):
         if option in found:
@@ -247,7 +247,7 @@ def _credentials(bucket: str, found: Mapping[str, str]) -> dict[str, object] | N
 def _providers(found: Mapping[str, str]) -> Sequence[str]:
     given = found.get("aws.credentials.provider", "")
     named = [one.strip() for one in given.split(",") if one.strip()]
-    if not os.environ.get("AWS_ACCESS_KEY_ID"):  # the one that looks there gives way to the next
+    if not os.environ.get("AWS_ACCESS_KEY_ID"):  # without it, other providers count
         others = [one for one in named if not one.endswith(_OF_ENVIRONMENT)]
         named = others or named
     return named or ("TemporaryAWSCredentialsProvider", "SimpleAWSCredentialsProvider")

@@ -1,4 +1,4 @@
-"""The Python that Spark starts for tasks, which need not be the driver's.
+"""The check of the Python that Spark starts for tasks, which may differ from the driver's Python.
 
 `PYSPARK_PYTHON` names this Python; without it, Spark starts the first `python3` of the `PATH`. If
 its version differs from the driver's, or packages are missing, the first task fails with a long
@@ -59,7 +59,7 @@ def check_worker_python(spark: SparkSession) -> None:
 
 
 def _problem(command: str, modules: tuple[str, ...], environment: Mapping[str, str]) -> str:
-    """Return what is wrong with a Python, or an empty text."""
+    """Return what makes a Python unfit for tasks, or ""."""
     executable = shutil.which(command)
     if executable is None:
         return "is not found"

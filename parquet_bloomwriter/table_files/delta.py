@@ -5,9 +5,9 @@
 - Columns have other names in files if the table maps its columns.
 - A file may have a narrower type than the table: literals are compared with that.
 
-Nothing is concluded of a column where equal values are not stored as equal bytes, or readers differ
-in what is equal: collated text, CHAR filled up with blanks, timestamps as INT96, partition values
-whose time zone nobody noted, floats that are not what the log spells.
+A column excludes no file if equal values may be stored as different bytes, or if readers differ in
+which values are equal: collated text, CHAR padded with blanks, timestamps as INT96, partition
+values without a recorded time zone, floats that differ from their text in the log.
 """
 
 from __future__ import annotations
@@ -62,12 +62,13 @@ _KINDS = {
     "timestamp": (Kind.TIMESTAMP,),
     "timestamp_ntz": (Kind.TIMESTAMP,),
 }
-"""What files may store for a type of the table, so that literals mean the same to both."""
+"""The kinds of stored values that a literal for a column of a table's type equals alike, by the
+name of the type."""
 
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 _COLLATIONS = "__COLLATIONS"
 _EXACT_BITS = 32
-"""Integers of so many bits are exact as DOUBLE."""
+"""Maximum number of bits of an integer that is exact as DOUBLE."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,10 +80,10 @@ class DeltaTable(Table):
 
     place: TablePlace
     number: int
-    """Of the version."""
+    """Number of the version."""
 
     read: Snapshot | None = field(default=None, repr=False)
-    """The version, if it has been read; else it is read when it is needed."""
+    """The version as read from the log; None: it is read when it is needed."""
 
     @classmethod
     def open(cls, path: str, version: int | None = None, *, name: str | None = None) -> Self:
@@ -103,18 +104,18 @@ class DeltaTable(Table):
 
     @classmethod
     def at_end(cls, path: str) -> Self:
-        """Find the last version of a table; only its number is read now."""
+        """Open a table at its last version; read only the number of this version now."""
         place = place_of(path)
         return cls(path=path, place=place, number=find_segment(place).version)
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """The version as the log has it."""
+        """The version as the log describes it."""
         return self.read or read_snapshot(self.place, self.number)
 
     @cached_property
     def columns(self) -> DeltaColumns:
-        """The table's columns, and those of files that they are."""
+        """The table's columns, with the leaf columns of files that store them."""
         return DeltaColumns(self.snapshot.metadata)
 
     @property
@@ -124,17 +125,17 @@ class DeltaTable(Table):
 
     @property
     def uuid(self) -> str:
-        """The id in the table's metadata."""
+        """The table's id in its metadata."""
         return self.snapshot.metadata.id
 
     @property
     def label(self) -> str:
-        """The version, for people."""
+        """The version in words: "version 3 of a Delta table"."""
         return f"version {self.version:,} of {self.kind}"
 
     @property
     def facts(self) -> dict[str, object]:
-        """The version."""
+        """The version as a JSON object."""
         return {"version": self.version}
 
     @property
@@ -144,7 +145,7 @@ class DeltaTable(Table):
 
     @cached_property
     def plain_fields(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """The fields of which a row has one value, by dotted name."""
+        """The fields that have one value in each row, by dotted name."""
         return plain_fields(self.snapshot.metadata.schema)
 
     @cached_property
@@ -168,7 +169,7 @@ class DeltaTable(Table):
 
     @cached_property
     def files(self) -> tuple[DeltaFile, ...]:
-        """The table's files, in the order of the log."""
+        """The table's data files, in the order of the log."""
         root = self.place.root
         home = locate(root)
         found = []
@@ -192,14 +193,14 @@ class DeltaTable(Table):
         return tuple(found)
 
     def stored_files(self) -> list[StoredFile]:
-        """Return the files that the log names: see `Table`."""
+        """Return the data files as the log describes them: see `Table`."""
         return [
             StoredFile(self.place.locate(add.path), add.size, add.modified_ms)
             for add in self.snapshot.files.values()
         ]
 
     def fields_of(self, name: str) -> list[TableField]:
-        """Return what a dotted name can mean: see `Table`."""
+        """Return the fields that a dotted name can mean: see `Table`."""
         types = [one["type"] for one in self.plain_fields.get(name, ())]
         return [TableField(one) for one in types + [t for *_, t in self.part_fields.get(name, ())]]
 
@@ -217,7 +218,7 @@ class DeltaTable(Table):
         return frozenset(self.columns.select(None))
 
     def known_texts(self, name: str, leaf: Leaf | None, footer: Footer) -> Texts | None:  # noqa: ARG002  Delta's own names are certain
-        """Return what is known of a column in all rows of a file: see `Table`."""
+        """Return the known values of a column, the same in all rows of a file: see `Table`."""
         several = self.plain_fields.get(name, ())
         if len(several) != 1 or name not in self._stored or is_special(several[0]):
             return _UNKNOWN
@@ -237,13 +238,13 @@ class DeltaTable(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeltaFile(TableFile):
-    """A file of a Delta table."""
+    """A data file of a Delta table."""
 
     table: DeltaTable = field(compare=False, repr=False)
     add: Add = field(compare=False, repr=False)
 
     def partition_texts(self, columns: Sequence[str]) -> dict[str, Texts]:
-        """Return what values of partition columns may be in this file: see `TableFile`."""
+        """Return the possible values of partition columns in this file: see `TableFile`."""
         return {
             name: _texts(self.add.partition_values.get(logged), field)
             for name, (logged, field) in self.table.partition_columns.items()
@@ -251,7 +252,7 @@ class DeltaFile(TableFile):
         }
 
     def deleted_rows(self, *, num_rows: int) -> NDArray[np.int64] | None:
-        """Return which rows of the file are deleted; None if none are.
+        """Return the positions of the deleted rows of the file; None if no row is deleted.
 
         Args:
             num_rows: Rows of the file.
@@ -266,7 +267,7 @@ class DeltaFile(TableFile):
 
 
 def plain_fields(schema: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the fields of a table of which a row has one value, by dotted name.
+    """Return the fields of a table that have one value in each row, by dotted name.
 
     Args:
         schema: The table's ("Schema Serialization Format").
@@ -315,7 +316,7 @@ def part_fields(schema: Mapping[str, Any]) -> dict[str, list[tuple[str, Part, st
 def _lists_and_maps(
     fields: Sequence[Any], above: str
 ) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
-    """Yield dotted names, fields and types of lists and maps of which a row has one."""
+    """Yield dotted names, fields and types of lists and maps that occur once in each row."""
     for one in fields:
         name, type_ = f"{above}{one['name']}", one["type"]
         if isinstance(type_, str):
@@ -327,14 +328,14 @@ def _lists_and_maps(
 
 
 def is_special(field: Mapping[str, Any]) -> bool:
-    """Whether readers may find other values equal than those with equal bytes."""
+    """Return whether readers may find values equal whose bytes differ."""
     metadata = field.get("metadata") or {}
     padded = str(metadata.get(_CHAR, "")).lower().startswith("char")
     return padded or _COLLATIONS in metadata or str(field["type"]).startswith("string collate")
 
 
 def _is_kept(leaf: Leaf, type_: str) -> bool:
-    """Whether stored values equal the same literals as the values of the table."""
+    """Return whether the same literals equal the stored values and the table's values."""
     stored = type_of(leaf)
     if type_.startswith("decimal"):
         return stored.kind in {Kind.DECIMAL, Kind.INTEGER}
@@ -348,7 +349,7 @@ def _is_kept(leaf: Leaf, type_: str) -> bool:
 
 
 def _texts(text: str | None, field: Mapping[str, Any]) -> Texts:  # noqa: PLR0911  a type each
-    """Return a partition value as paths would spell it; nothing if that is not certain."""
+    """Return a partition value as paths spell it; no value if the spelling is not certain."""
     try:
         value = partition_value(text, field["type"], field["name"])
     except TableProblem:
@@ -367,7 +368,7 @@ def _texts(text: str | None, field: Mapping[str, Any]) -> Texts:  # noqa: PLR091
 
 
 def _spelled(value: float, text: str, type_: object) -> Texts:
-    """Return how a float is spelled if it is just that number, and finite."""
+    """Return the text of a float if it spells exactly this finite number."""
     layout = "<f" if type_ == "float" else "<d"
     try:
         (stored,) = struct.unpack(layout, struct.pack(layout, value))

@@ -1,4 +1,4 @@
-"""A table at one version or snapshot, and its files, whatever the table's format.
+"""The interface of tables for verbs that read: `Table`, at one version, and `TableFile`.
 
 Verbs that read know a file of a table as a `Location` whose columns have the table's names. A
 format is a subclass of `Table` and one of `TableFile`.
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 
 
 DELTA, ICEBERG = "a Delta table", "an Iceberg table"
-"""Kinds of tables, for people."""
+"""The kinds of tables, in words."""
 
 
 class StoredFile(NamedTuple):
-    """A data file as the metadata of a table have it."""
+    """A data file as the table's metadata describe it."""
 
     path: str
-    """Absolute path or URL."""
+    """Absolute path or URL of the file."""
 
     size: int
-    """Bytes."""
+    """Size of the file, bytes."""
 
     modified_ms: int
-    """Milliseconds since 1970 UTC; 0 if the metadata do not say."""
+    """Time of modification, milliseconds since 1970 UTC; 0 if the metadata do not say."""
 
 
 class TableField(NamedTuple):
-    """What a dotted name means in the schema of a table."""
+    """A field in the schema of a table, found by its dotted name."""
 
     type: str
     id: int | None = None
-    """By which an Iceberg table finds the column in files."""
+    """Field id, by which an Iceberg table finds the column in files."""
 
 
 class TableColumns(Protocol):
     """The leaf columns of a table."""
 
     def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Return the leaf columns of some names; of None, all. Raises `ColumnNotFound`."""
+        """Return the leaf columns of the given names; None: all. Raises `ColumnNotFound`."""
         ...
 
     def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
@@ -58,19 +58,19 @@ class TableColumns(Protocol):
         ...
 
     def stored_name(self, name: str) -> str:
-        """Return what the files know a leaf by: it stays when the table renames the column."""
+        """Return the name of a leaf column in files, which stays when the column is renamed."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLeaf(Leaf):
-    """A leaf column of a file, under the name that the table has for it."""
+    """A leaf column of a file, under its name in the table."""
 
     logical_name: str
 
     @property
     def name(self) -> str:
-        """The dotted path in the table's schema."""
+        """The dotted path of the column in the table's schema."""
         return self.logical_name
 
 
@@ -79,33 +79,33 @@ class Table(ABC):
     """A table at one version or snapshot."""
 
     kind: ClassVar[str]
-    """`DELTA` or `ICEBERG`."""
+    """Kind of the table: `DELTA` or `ICEBERG`."""
 
     partition_origin: ClassVar[str]
-    """Where values of partition columns stand, for people."""
+    """Where the metadata store values of partition columns, in words."""
 
     path: str
-    """As the caller spelled it, without secrets."""
+    """Path or name of the table as the caller spelled it, without secrets."""
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """What is read, for people: "version 3 of a Delta table"."""
+        """The version or snapshot in words: "version 3 of a Delta table"."""
 
     @property
     @abstractmethod
     def facts(self) -> dict[str, object]:
-        """What is read, for JSON: `{"version": 3}`."""
+        """The version or snapshot as a JSON object: `{"version": 3}`."""
 
     @property
     @abstractmethod
     def columns(self) -> TableColumns:
-        """The table's leaf columns, and those of files that they are."""
+        """The table's leaf columns, with the leaf columns of files that store them."""
 
     @property
     @abstractmethod
     def version(self) -> int:
-        """Number of the version; of an Iceberg table the snapshot's id, 0 without snapshots."""
+        """Number of the version; for an Iceberg table, id of the snapshot, 0 without snapshots."""
 
     @property
     @abstractmethod
@@ -115,20 +115,20 @@ class Table(ABC):
     @property
     @abstractmethod
     def plain_fields(self) -> Mapping[str, Sequence[Any]]:
-        """The fields of the schema of which a row has one value, by dotted name."""
+        """The fields of the schema that have one value in each row, by dotted name."""
 
     @property
     @abstractmethod
     def files(self) -> Sequence[TableFile]:
-        """The table's files, in the order of its metadata."""
+        """The table's data files, in the order of its metadata."""
 
     @abstractmethod
     def stored_files(self) -> Iterable[StoredFile]:
-        """Return the table's files as its metadata have them; none is opened."""
+        """Return the data files as the metadata describe them, without opening them."""
 
     @abstractmethod
     def fields_of(self, name: str) -> Sequence[TableField]:
-        """Return what a dotted name of a column, or of a part of a list or map, can mean."""
+        """Return the fields that a dotted name of a column, or part of a list or map, can mean."""
 
     def column_names(self) -> tuple[str, ...]:
         """Return the dotted names that a predicate can use."""
@@ -143,17 +143,17 @@ class Table(ABC):
         """
 
     def why_unlike(self, footer: Footer, name: str, leaf: Leaf) -> str | None:  # noqa: ARG002  one format needs them
-        """Return why stored values of a column may equal others in the table, a clause."""
+        """Return why stored values may equal other literals than the table's do, or None."""
         return None
 
     @abstractmethod
     def known_texts(self, name: str, leaf: Leaf | None, footer: Footer) -> Texts | None:
-        """Return what is known of the values of a column in all rows of a file.
+        """Return the known values of a column, if they are the same in all rows of a file.
 
         Args:
             name: A dotted name in a predicate.
             leaf: The column of the file; None if none was found.
-            footer: The file's.
+            footer: The file's footer.
 
         Returns:
             None if the stored values equal the same literals as the table's values. Otherwise what
@@ -191,20 +191,20 @@ def _renamed(leaf: Leaf, name: str) -> Leaf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile(Location, ABC):
-    """A file of a table."""
+    """A data file of a table."""
 
     table: Table = field(compare=False, repr=False)
 
     def named(self, footer: Footer) -> Footer:
-        """Return the file's footer, with the names that the table has for columns."""
+        """Return the file's footer, with columns under their names in the table."""
         return self.table.named(footer)
 
     def select(self, names: str | Iterable[str], footer: Footer) -> tuple[Leaf, ...]:
-        """Return the leaf columns of some names, as far as the file has them.
+        """Return the leaf columns of the given names that the file has.
 
         Args:
-            names: Of columns of the table.
-            footer: The file's, as `named` returns it.
+            names: Names of columns of the table.
+            footer: The file's footer, as `named` returns it.
 
         Raises:
             ColumnNotFound: If the table has no such column.
@@ -214,7 +214,7 @@ class TableFile(Location, ABC):
 
     @abstractmethod
     def partition_texts(self, columns: Sequence[str]) -> dict[str, Texts]:
-        """Return what values of partition columns may be in this file, spelled as in paths.
+        """Return the possible values of partition columns in this file, spelled as in paths.
 
         Args:
             columns: Names in a predicate; others are left out.
@@ -224,12 +224,12 @@ class TableFile(Location, ABC):
 def columns_of_file(
     source: object, footer: Footer, names: str | Iterable[str] | None
 ) -> tuple[Leaf, ...]:
-    """Return leaf columns of a file by their names; of a table's file, as far as it has them.
+    """Return leaf columns of a file by their names; in a table's file, columns may be missing.
 
     Args:
-        source: What the file was opened by.
-        footer: Its footer, with the names by which its columns are known.
-        names: Of columns; None for all.
+        source: The path or `TableFile` by which the file was opened.
+        footer: The file's footer; columns have the names by which they are looked up.
+        names: Names of columns; None for all columns.
 
     Raises:
         ColumnNotFound: If a name matches nothing, or is ambiguous.

@@ -1,8 +1,8 @@
-"""From what a caller names to files: tables, folders, patterns, single files.
+"""Find the files that paths and names of a caller denote: tables, folders, patterns, files.
 
-`find_files` stands where folders are searched through: a folder that is a table means the files
-that its log names, and no others. A folder inside a table, and a single file of it, are files as
-any others.
+`find_files` takes the place of searching through folders: a folder that is a table stands for the
+files that the table's log names, and no other files. A folder inside a table, and a single file of
+a table, are treated like plain files.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.table_files.files import Table
 
 _UNLISTED = re.compile(r"https?://", re.IGNORECASE)
-"""URLs below which nothing can be listed, so that no log is found."""
+"""Schemes of URLs below which nothing can be listed, so that no log is found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsOf:
-    """Which state of tables is read; by default their last."""
+    """The state of tables to read; by default their last version or snapshot."""
 
     version: int | None = None
-    """Of Delta tables."""
+    """Number of the version, for Delta tables."""
 
     snapshot: int | None = None
-    """Id of a snapshot of Iceberg tables."""
+    """Id of the snapshot, for Iceberg tables."""
 
     branch: str | None = None
-    """Of Iceberg tables, whose last snapshot is read."""
+    """Name of the branch whose last snapshot is read, for Iceberg tables."""
 
     def check_delta(self, name: str) -> None:
-        """Check that nothing is asked for that a Delta table has not.
+        """Check that no snapshot or branch is asked for, which a Delta table does not have.
 
         Args:
-            name: Of the table, for people.
+            name: Name of the table, for messages.
 
         Raises:
-            InvalidArgument: If a snapshot or branch is.
+            InvalidArgument: If a snapshot or branch is asked for.
         """
         if self.snapshot is not None or self.branch is not None:
             what = "branches" if self.snapshot is None else "snapshot ids"
@@ -64,13 +64,13 @@ class AsOf:
             )
 
     def check_iceberg(self, name: str) -> None:
-        """Check that nothing is asked for that an Iceberg table has not.
+        """Check that neither a version, nor both a snapshot and a branch, are asked for.
 
         Args:
-            name: Of the table, for people.
+            name: Name of the table, for messages.
 
         Raises:
-            InvalidArgument: If a version is, or a snapshot and a branch.
+            InvalidArgument: If a version is asked for, or both a snapshot and a branch.
         """
         if self.version is not None:
             raise InvalidArgument(
@@ -84,13 +84,13 @@ class AsOf:
             )
 
     def check_plain(self, name: str) -> None:
-        """Check that nothing is asked for that plain files have not.
+        """Check that no version, snapshot or branch is asked for, which plain files do not have.
 
         Args:
-            name: Of a file or folder, for people.
+            name: Name of the file or folder, for messages.
 
         Raises:
-            InvalidArgument: If anything is.
+            InvalidArgument: If any of these is asked for.
         """
         if self.version is not None:
             raise InvalidArgument(
@@ -106,19 +106,20 @@ class AsOf:
 
 
 LAST = AsOf()
-"""The last version of Delta tables, and the last snapshot of the main branch of Iceberg tables."""
+"""The default: the last version of Delta tables, the last snapshot of Iceberg tables' main
+branch."""
 
 
 def find_table(given: object, *, filesystem: object = None, as_of: AsOf = LAST) -> Table | None:
-    """Return the table that a path or URL is; None if it is none.
+    """Return the table at a path or URL; None if there is no table.
 
     Args:
-        given: What a verb takes; only paths can be tables.
-        filesystem: What the path is relative to.
-        as_of: Which state of the table.
+        given: The argument of a verb; only paths can be tables.
+        filesystem: File system that the path is relative to.
+        as_of: The state of the table.
 
     Raises:
-        InvalidArgument: If a state is asked for of what is no table, or is not there.
+        InvalidArgument: If a state is asked for, but there is no table, or not this state.
         TableProblem: If the table's metadata are damaged.
         UnsupportedTable: If the table has features that are not understood.
         StoreProblem, OSError: If the metadata cannot be read.
@@ -148,7 +149,7 @@ def _delta_table(path: str, *, name: str, version: int | None) -> DeltaTable:
 
 
 def _delta_path(given: object, filesystem: object) -> str | None:
-    """Return the path or URL of a Delta table; None if `given` is none.
+    """Return the path or URL of a Delta table; None if `given` is no Delta table.
 
     Folders on stores are looked at by what reads files there: that needs no other package, and
     only tables ask for more.
@@ -183,7 +184,7 @@ def _local_table(path: str) -> str | None:
 
 
 def _has_log(place: ResolvedPath) -> bool:
-    """Whether a folder on a store has that of a log; False if it cannot be looked at."""
+    """Return whether a folder on a store has a log's folder; False if that cannot be checked."""
     path = f"{place.path.rstrip('/')}/{LOG}"
     filesystem: Any = place.filesystem
     try:
@@ -204,16 +205,16 @@ def _shown(given: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFiles:
-    """What paths name."""
+    """The files and tables that paths denote."""
 
     files: list[Location]
-    """Each once, in the order of the paths; those of tables are `TableFile`s."""
+    """The files without duplicates, in the order of the paths; files of tables are `TableFile`s."""
 
     tables: list[Table]
-    """The tables among what was named; a table may have no files."""
+    """The tables that were found; a table may have no files."""
 
     passed_over: tuple[PassedOver, ...] = ()
-    """What was passed over in folders that are no tables."""
+    """Files that were skipped in plain folders."""
 
 
 def find_inputs(
@@ -222,12 +223,12 @@ def find_inputs(
     filesystem: object = None,
     as_of: AsOf = LAST,
 ) -> FoundFiles:
-    """Find the files that paths name, as `find_sources`, but of tables those of a version.
+    """Find the files of paths, as `find_sources` does, and the files of tables at a version.
 
     Args:
         given: Paths or URLs of tables, files and folders, and glob patterns; one or many.
-        filesystem: What the paths are relative to.
-        as_of: Which state of the tables.
+        filesystem: File system that the paths are relative to.
+        as_of: The state of the tables.
 
     Raises:
         InvalidArgument: As `find_sources` and `find_table`.
@@ -263,7 +264,7 @@ def find_files(
     snapshot: int | None = None,
     branch: str | None = None,
 ) -> list[Location]:
-    """Find the files that paths name, for verbs on single files.
+    """Find the files that paths denote, for verbs on single files.
 
         for file in find_files("orders", version=3):
             print(inspect(file))

@@ -6,7 +6,7 @@
   null, unless the column has a default.
 - A file may have a narrower type than the table: literals are compared with that.
 
-Nothing is concluded of a column where stored values may equal other literals than the table's do:
+A column excludes no file if its stored values may equal other literals than the table's values do:
 times of another clock, nanoseconds that are read as microseconds, unsigned integers.
 
 Source: Iceberg's table specification, "Column Projection", "Schema Evolution", "Partition
@@ -63,17 +63,17 @@ class IcebergTable(Table):
     io: FileIO
 
     schema: Schema
-    """Of the snapshot."""
+    """The schema of the snapshot."""
 
     snapshot_id: int | None
-    """None for a table without snapshots."""
+    """Id of the snapshot; None for a table without snapshots."""
 
     branch: str | None = None
-    """That was asked for."""
+    """Name of the branch that the caller asked for."""
 
     @property
     def label(self) -> str:
-        """The snapshot, for people."""
+        """The snapshot in words."""
         if self.snapshot_id is None:
             return f"{self.kind} without snapshots"
         branch = "" if self.branch in (None, MAIN) else f", the last of branch {self.branch}"
@@ -81,7 +81,7 @@ class IcebergTable(Table):
 
     @property
     def facts(self) -> dict[str, object]:
-        """The snapshot."""
+        """The snapshot as a JSON object."""
         return {"snapshot_id": self.snapshot_id, "branch": self.branch}
 
     @property
@@ -91,17 +91,17 @@ class IcebergTable(Table):
 
     @property
     def uuid(self) -> str:
-        """The id in the table's metadata."""
+        """UUID of the table, in its metadata."""
         return str(self.metadata.table_uuid)
 
     @cached_property
     def columns(self) -> IcebergColumns:
-        """The table's leaf columns, and those of files that they are."""
+        """The table's leaf columns, with the leaf columns of files that store them."""
         return IcebergColumns(self.schema, self.metadata.name_mapping())
 
     @cached_property
     def plain_fields(self) -> Mapping[str, Sequence[NestedField]]:
-        """The fields of which a row has one value, by dotted name."""
+        """The fields that have one value in each row, by dotted name."""
         return plain_fields(self.schema)
 
     @cached_property
@@ -122,24 +122,24 @@ class IcebergTable(Table):
 
     @cached_property
     def data_files(self) -> Sequence[DataFile]:
-        """The data files as the manifests have them; raises errors as `files` does."""
+        """The data files as the manifests describe them; raises the errors of `files`."""
         if self.snapshot_id is None:
             return ()
         with metadata_errors(self.path):
             return data_files_of(self.path, self.metadata, self.io, self.snapshot_id)
 
     def stored_files(self) -> list[StoredFile]:
-        """Return the files that the manifests name: see `Table`."""
+        """Return the data files as the manifests describe them: see `Table`."""
         return list(map(stored_file, self.data_files))
 
     def file(self, one: DataFile) -> IcebergFile:
-        """Return the place of a data file, opened with the table's own settings of stores."""
+        """Return a data file that opens with the table's own settings of stores."""
         path, filesystem = place_of(one.file_path, self.io)
         name = path if filesystem is None else without_secrets(one.file_path)
         return IcebergFile(path=path, filesystem=filesystem, name=name, table=self, data_file=one)
 
     def fields_of(self, name: str) -> list[TableField]:
-        """Return what a dotted name means, if that is clear: see `Table`.
+        """Return the fields that a dotted name means, if that is clear: see `Table`.
 
         The `.element` of a list may be left out.
         """
@@ -153,14 +153,14 @@ class IcebergTable(Table):
         """Do nothing: columns are found by their ids."""
 
     def why_unlike(self, footer: Footer, name: str, leaf: Leaf) -> str | None:
-        """Return why stored values may equal others in the table: see `Table`."""
+        """Return why stored values may equal other literals than the table's do: see `Table`."""
         parts = [one for several in self.part_leaves(footer).values() for one in several]
         if leaf not in parts and self.known_texts(name, leaf, footer) is not None:
             return f'its column "{name}" is stored as values that may equal others in the table'
         return None
 
     def known_texts(self, name: str, leaf: Leaf | None, footer: Footer) -> Texts | None:
-        """Return what is known of a column in all rows of a file: see `Table`.
+        """Return the known values of a column, the same in all rows of a file: see `Table`.
 
         Files of which only some columns have ids are read by some engines by these, and by others
         by the name mapping: nothing is known of their columns.
@@ -191,7 +191,7 @@ class IcebergTable(Table):
         }
 
     def _is_absent(self, field_id: int, nodes: Sequence[ColumnNode]) -> bool:
-        """Whether a file certainly has no column of an id: none is ambiguous, or goes by names."""
+        """Return whether a file certainly has no column that a field id could mean."""
         if any(node.field_id != ABSENT for node in nodes):
             return all(node.field_id != field_id for node in nodes)
         mapping = self.metadata.name_mapping()
@@ -201,10 +201,10 @@ class IcebergTable(Table):
         return all(node.name not in names for node in nodes)
 
     def identities(self, spec_id: int) -> Mapping[str, tuple[int, NestedField]]:
-        """Return the columns that a partition spec has by identity: position, and field.
+        """Return the columns by whose identity a spec partitions: position in the spec, and field.
 
         Args:
-            spec_id: Of a data file.
+            spec_id: Partition spec id of a data file.
         """
         if spec_id not in self._identities:
             spec = self.metadata.specs().get(spec_id)
@@ -225,7 +225,7 @@ class IcebergFile(TableFile):
     data_file: DataFile = field(compare=False, repr=False)
 
     def partition_texts(self, columns: Sequence[str]) -> dict[str, Texts]:
-        """Return what values of partition columns may be in this file: see `TableFile`."""
+        """Return the possible values of partition columns in this file: see `TableFile`."""
         return {
             name: texts_of(self.data_file.partition, position, one.field_type)
             for name, (position, one) in self.table.identities(self.data_file.spec_id).items()
@@ -234,7 +234,7 @@ class IcebergFile(TableFile):
 
 
 def stored_file(file: DataFile) -> StoredFile:
-    """Return a data file as other formats have theirs; no path is ever used again."""
+    """Return a data file in the form of all formats; an Iceberg table uses each path only once."""
     return StoredFile(locate(file.file_path), file.file_size_in_bytes, 0)
 
 
@@ -247,7 +247,7 @@ def open_table(
 
     Args:
         given: The table's name, iceberg://CATALOG/NAMESPACE.TABLE.
-        snapshot_id: Of the snapshot.
+        snapshot_id: Id of the snapshot.
         branch: Name of the branch whose last snapshot is meant, if none is asked for by id.
 
     Raises:
@@ -284,12 +284,12 @@ def table_of_scan(scan: DataScan) -> IcebergTable:
 
 
 def _has_some_ids(nodes: Sequence[ColumnNode]) -> bool:
-    """Whether some columns of a file have ids, and others have none."""
+    """Return whether some columns of a file have field ids, and others have none."""
     return len({node.field_id != ABSENT for node in nodes if not is_repeated(node)}) > 1
 
 
 def _mapped(fields: Iterable[MappedField], field_id: int) -> Iterator[MappedField]:
-    """Yield what a name mapping says of an id, at any level."""
+    """Yield the fields of a name mapping that have an id, at any level."""
     for one in fields:
         if one.field_id == field_id:
             yield one

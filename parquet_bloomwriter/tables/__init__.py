@@ -1,16 +1,16 @@
-"""Verbs that write to tables: filters for what is already there, in atomic commits.
+"""Verbs that write to tables: add or remove the filters of existing data files, by atomic commits.
 
-    add          `bloomify_table`: filters for the files that lack some
-    strip        `strip_table`: files without filters
-    table        what is asked of a table, whatever its format
+    add          `bloomify_table`: adds filters to the files that lack filters
+    strip        `strip_table`: removes filters from files
+    table        the interface of tables that can be changed, whatever their format
     delta        Delta tables
     iceberg      Iceberg tables
-    open         opening a table by its path or name
-    wish         which columns, by arguments or by the table's properties
-    choice       which files of a version lack what; how they are put into batches
-    records      what earlier runs found, so that footers need not be read again
-    replacement  the frame: new files, commits, what is left over
+    open         opens a table by its path or name
+    wish         the requested columns, from arguments or from the table's properties
+    choice       the files of a version that lack filters, their order, and batches of files
+    records      results of earlier runs, so that footers need not be read again
+    replacement  writes new files, makes commits, and reports files that are left over
 
-Data files are never changed. A new file has a new name; a commit puts it in the place of the old
-one.
+Data files are never changed. A new file has a new name, and a commit replaces the old file by the
+new file.
 """

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FilterBuilder:
-    """Writes files with filters; see `Writer`."""
+    """Writes new files with filters; see `Writer`."""
 
     rates: Mapping[str, float]
-    """False positive probability by logical name."""
+    """False positive probability by logical name of the column."""
 
     ndv: int | None
     max_bytes: int
     sizing: Sizing
     replace: bool
     repeats: bool
-    """Whether a file may be written twice, by tasks of which one was lost or slow."""
+    """Whether two tasks may write the same new file, because one of them was lost or slow."""
 
     def __call__(
         self, job: Job, threads: int, progress: FileProgress | None, /
@@ -81,7 +81,7 @@ class _Add:
     table: ChangeableTable
     records: Records
     stored: Mapping[str, str]
-    """Names of columns in files, by logical name."""
+    """The names of columns in files, by logical name."""
 
     def finished(self, task: Task) -> frozenset[str]:
         return self.records.finished(task.file) | {self.stored[name] for name in task.leaves}
@@ -130,7 +130,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             `write.parquet.bloom-filter-enabled.column.NAME` of Iceberg tables. Patterns as for
             `bloomify`.
         exclude: Columns, in the same words, that get no filter.
-        branch: Of an Iceberg table; None for its main branch.
+        branch: Name of the branch of an Iceberg table; None for its main branch.
         fpp: False positive probability, as for `bloomify`; None for what the table's properties
             say, else 0.01.
         ndv: Distinct values per row group, if known: saves memory while building.
@@ -144,8 +144,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         newest_first: Begin with the newest files, partition by partition.
         jobs: Threads in all; by default two for each core, and 16 on stores.
         dry_run: Read footers, and write nothing.
-        progress: Of the run.
-        workers: What writes the new files; by default threads of this process.
+        progress: Receives the progress of the run.
+        workers: The threads or tasks that write the new files; by default threads of this process.
 
     Returns:
         What was done.

@@ -1,4 +1,4 @@
-"""Which files of a version lack filters that are asked for, and in which order they get them."""
+"""The choice of the files of a version that lack requested filters, and their order."""
 
 from __future__ import annotations
 
@@ -24,46 +24,46 @@ if TYPE_CHECKING:
     Choose: TypeAlias = Callable[[DataFile, Footer], "Task | None"]
 
 FOOTERS_AT_ONCE = 16
-"""Threads: reading a footer is mostly waiting."""
+"""Number of threads that read footers: reading a footer is mostly waiting."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A file that lacks something, or has something that is not wanted."""
+    """A data file that lacks filters, or has filters to take out."""
 
     file: DataFile
     leaves: Mapping[str, int]
-    """Ordinals of the file's leaves to work on, by logical name."""
+    """Ordinals of the file's leaf columns to work on, by logical name."""
 
     num_filters: int
-    """Filters to build, at most, or to take out."""
+    """Maximum number of filters to build, or number of filters to take out."""
 
 
 @dataclass(kw_only=True)
 class Choice:
-    """The files to work on, and what was found on the way."""
+    """The files to work on, and the facts that were found when they were chosen."""
 
     tasks: list[Task]
     kept: list[Task]
-    """Files that must not be replaced."""
+    """Files that lack filters, but must not be replaced."""
 
     num_footers: int
-    """Footers that were read."""
+    """Number of footers that were read."""
 
     failures: list[tuple[DataFile, Failure]]
     """Files whose footers cannot be read."""
 
 
 class Chooser:
-    """Looks for files to work on."""
+    """Chooses the files of a table to work on."""
 
     def __init__(self, table: ChangeableTable, records: Records, *, asked: Sequence[str]) -> None:
-        """Look for these columns.
+        """Prepare the choice of files for some columns.
 
         Args:
-            table: At the version that is to be changed.
-            records: Of earlier runs.
-            asked: Logical names of leaves.
+            table: The table at the version that will be changed.
+            records: Records of earlier runs.
+            asked: Logical names of leaf columns.
         """
         self._table = table
         self._records = records
@@ -73,7 +73,7 @@ class Chooser:
         """Choose files of which a column chunk lacks a filter.
 
         Args:
-            rebuilds: Choose those as well that have all filters.
+            rebuilds: Choose files that have all filters, too.
         """
         names = frozenset(self._asked)
         files = self._table.files
@@ -106,7 +106,7 @@ class Chooser:
         return self._choose(list(self._table.files), choose)
 
     def _leaves(self, footer: Footer) -> dict[str, Leaf]:
-        """Return the file's leaves that are asked for, by stored name; some may be missing."""
+        """Return the requested leaf columns by stored name; a file may lack some of them."""
         inside = self._table.columns.in_file(footer)
         return {
             stored: inside[logical] for stored, logical in self._asked.items() if logical in inside
@@ -146,7 +146,7 @@ class Chooser:
 
 
 def _check_size(file: DataFile, size: int) -> None:
-    """Check that a file is the one of the table: a new version would make another one valid.
+    """Check that a file has its size in the table: a new version would make a wrong file valid.
 
     Raises:
         FileChanged: If not.
@@ -159,7 +159,7 @@ def _check_size(file: DataFile, size: int) -> None:
 
 
 def footer_of(path: str) -> tuple[Footer, int]:
-    """Return the footer and the bytes of a file, on S3 by the settings for writing.
+    """Return the footer and the size of a file; on S3, read it with the settings for writing.
 
     Raises:
         FileProblem: If it cannot be read.
@@ -188,10 +188,10 @@ def _num_lacking(footer: Footer, leaf: Leaf) -> int:
 
 
 def in_order(tasks: Sequence[Task], *, newest_first: bool) -> list[Task]:
-    """Put files of one partition together, so that a commit touches few partitions.
+    """Sort tasks so that files of one partition are together: then a commit touches few partitions.
 
     Args:
-        tasks: In the order of the table.
+        tasks: The tasks, in the order of the table's files.
         newest_first: The partition with the newest file comes first, and in it the newest file.
     """
     partitions: dict[Hashable, list[Task]] = {}
@@ -208,9 +208,9 @@ def in_order(tasks: Sequence[Task], *, newest_first: bool) -> list[Task]:
 def within_budget(
     tasks: Sequence[Task], *, max_files: int | None, max_bytes: int | None
 ) -> list[Task]:
-    """Take files from the first one on, until a limit is reached; the one that crosses it waits.
+    """Return the first tasks within the limits; the first file beyond a limit waits.
 
-    A file that is larger than the limit on its own is passed over, for no run could go on after it.
+    A file that is larger than the limit on its own is skipped, because no run could go on after it.
     """
     taken: list[Task] = []
     num_bytes = 0
@@ -228,8 +228,8 @@ def batches(tasks: Iterable[Task], *, num_files: int, num_bytes: int) -> Iterato
     """Cut tasks into batches, one for each commit.
 
     Args:
-        tasks: In order.
-        num_files: At most so many files in a batch.
+        tasks: The tasks, in order.
+        num_files: Maximum number of files in a batch.
         num_bytes: A batch ends before this is exceeded, but has one file at least.
     """
     batch: list[Task] = []

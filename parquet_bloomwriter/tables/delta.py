@@ -1,4 +1,4 @@
-"""Delta tables, as the verbs that write to tables see them.
+"""Delta tables, with the interface of the verbs that write to tables: `ChangeableDelta`.
 
 bloomify.columns    names separated by commas, as for `--columns`: id, address.city; * for all
 bloomify.fpp        as for `--fpp`, separated by commas: 0.01, email=0.001
@@ -38,15 +38,15 @@ _COLUMNS = "bloomify.columns"
 _FPP = "bloomify.fpp"
 
 _TAG = "bloomify"
-"""Tag of files that this program wrote: a path, and columns. It counts only for the path that it
-names: another program may copy the tags of a file to a file of its own."""
+"""Name of the tag of files that this program wrote: a path, and columns. The tag counts only for
+the path that it names: another program may copy the tags of a file to a file of its own."""
 
 _MS_PER_S = 1000
 
 
 @dataclass(frozen=True)
 class ChangeableDelta:
-    """See `ChangeableTable`."""
+    """A Delta table at one version. The methods are those of `ChangeableTable`."""
 
     snapshot: Snapshot
     name: str
@@ -174,7 +174,7 @@ class ChangeableDelta:
         )
 
     def _logged(self, replacement: FileReplacement) -> log.AddReplacement:
-        """Return the entries of a replacement in the log."""
+        """Return the removed file and its successor, as the log's entry needs them."""
         old = self.snapshot.files[cast("FileKey", replacement.old.key)]
         tags = {name: text for name, text in old.tags.items() if name != _TAG}
         if replacement.finished:
@@ -190,7 +190,7 @@ class ChangeableDelta:
 
 
 def tag_of(path: str, columns: Iterable[str]) -> str:
-    """Return the tag of a new file, for columns of which nothing is left to do."""
+    """Return the tag of a new file: its path, and the columns that need no more work."""
     return json.dumps({"path": path, "columns": sorted(columns)}, separators=(",", ":"))
 
 

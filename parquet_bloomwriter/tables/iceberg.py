@@ -1,4 +1,4 @@
-"""Iceberg tables, as the verbs that write to tables see them."""
+"""Iceberg tables, with the interface of the verbs that write to tables: `ChangeableIceberg`."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.tables.table import FileReplacement
 
 _SPECIAL = frozenset("%?#")
-"""Characters that some readers take for parts of a URL."""
+"""Characters that some readers interpret as parts of a URL."""
 
 
 @dataclass(frozen=True)
 class ChangeableIceberg:
-    """See `ChangeableTable`."""
+    """An Iceberg table at a branch's last snapshot. The methods are those of `ChangeableTable`."""
 
     snapshot: IcebergSnapshot
     name: str
@@ -185,7 +185,7 @@ class ChangeableIceberg:
         )
 
     def _logged(self, replacement: FileReplacement) -> new_snapshot.EntryReplacement:
-        """Return a replacement as manifests have it."""
+        """Return the old manifest entry and its new file, as a new snapshot needs them."""
         old = self.snapshot.files[replacement.old.path]
         offsets = None
         if old.data_file.split_offsets is not None:
@@ -197,7 +197,7 @@ class ChangeableIceberg:
 
 
 def split_offsets(footer: Footer) -> tuple[int, ...]:
-    """Return where each row group of a file begins: its first page, bytes from the file's start."""
+    """Return the position of each row group's first page, bytes from the file's start."""
     starts = footer.chunks.value(ChunkField.DATA_PAGE_OFFSET).copy()
     dictionaries = footer.chunks.value(ChunkField.DICTIONARY_PAGE_OFFSET)
     is_first = (dictionaries > 0) & (dictionaries < starts)

@@ -1,4 +1,4 @@
-"""Opening a table of any format by its path, URL or name, to change it."""
+"""Open a Delta or Iceberg table by its path, URL or name, to change it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_table(given: str | os.PathLike[str]) -> bool:
-    """Whether this is a table, and no Parquet file or folder of them.
+    """Return whether a path or name is that of a Delta or Iceberg table.
 
     Raises:
         StoreProblem: If a store does not answer.
@@ -27,7 +27,7 @@ def open_table(given: str | os.PathLike[str], *, branch: str | None = None) -> C
 
     Args:
         given: Path or URL of a Delta table's folder, or name of an Iceberg table.
-        branch: Of an Iceberg table; None for its main branch.
+        branch: Name of the branch of an Iceberg table; None for its main branch.
 
     Raises:
         InvalidArgument: If there is no table, or no such branch.

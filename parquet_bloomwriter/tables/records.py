@@ -1,6 +1,6 @@
-"""What earlier runs found of data files, so that their footers need not be read again.
+"""Records of earlier runs: the columns of data files that need no more work.
 
-A file of a table never changes. Of each is recorded for which columns nothing is left to do: they
+A file of a table never changes. The record of a file names the columns that need no more work: they
 have filters, or cannot have any. Columns are those of the file (`DeltaColumns.stored_name`), which
 keep their names when the table's are renamed.
 
@@ -33,10 +33,10 @@ _VERSION = 1
 
 
 class Records:
-    """The files of one table."""
+    """The records about the files of one table."""
 
     def __init__(self, table_id: str) -> None:
-        """Read what is recorded on this machine; what is broken counts as nothing."""
+        """Read the records on this machine; damaged records are ignored."""
         name = hashlib.sha256(table_id.encode()).hexdigest()[:32]
         folder = _folder()
         self._file = None if folder is None else folder / f"{name}.json"
@@ -44,23 +44,23 @@ class Records:
         self._is_new = False
 
     def finished(self, file: DataFile) -> frozenset[str]:
-        """Return the columns of a file of which nothing is left to do, by their stored names."""
+        """Return the stored names of the columns of a file that need no more work."""
         known = self._found.get(file.path)
         if known is None or known[0] != file.size:
             return file.finished
         return file.finished | known[1]
 
     def note(self, file: DataFile, columns: Iterable[str]) -> None:
-        """Record that nothing is left to do for these columns of a file."""
+        """Record columns of a file that need no more work."""
         self.note_new(file.path, file.size, self.finished(file).union(columns))
 
     def note_new(self, path: str, size: int, columns: Iterable[str]) -> None:
-        """Record the columns of which nothing is left to do in a file that was just written."""
+        """Record the columns of a newly written file that need no more work."""
         self._found[path] = size, frozenset(columns)
         self._is_new = True
 
     def save(self, active: Container[str]) -> None:
-        """Keep what was noted of files whose paths are active; a full disk is no reason to fail."""
+        """Save the records of active files; errors, such as a full disk, are ignored."""
         if self._file is None or not self._is_new:
             return
         groups: dict[frozenset[str], list[tuple[str, int]]] = {}
@@ -77,7 +77,7 @@ class Records:
 
 
 def _folder() -> Path | None:
-    """Return the folder of all tables; None if there is none that only this user can write to."""
+    """Return the folder of records of all tables; None if other users could write to it."""
     above = cache_folder()
     if above is None:
         return None

@@ -1,10 +1,10 @@
-"""New files for some of a table, and the commits that put them in the place of the old ones.
+"""New versions of a table's files, and the commits that replace the old files.
 
-    for each batch    read what was committed meanwhile; files that are gone are passed over
+    for each batch    read the commits made meanwhile; skip files that are no longer in the table
                       write the new files, several at once
-                      one commit: remove the old, add the new
+                      make one commit, which removes the old files and adds the new files
     if a batch fails  before its commit was tried: its new files are removed
-                      afterwards: nothing is removed; what is in no version is named
+                      afterwards: no file is removed; the report names files that are in no version
 
 An UPDATE, DELETE or MERGE that has read a file which was removed meanwhile fails. So commits are
 small, and a run can be stopped after any of them.
@@ -40,33 +40,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenFile:
-    """What a verb wrote. Can be pickled."""
+    """The result of writing one new file. Can be pickled."""
 
     size: int
-    """Bytes of the new file."""
+    """Size of the new file, bytes."""
 
     num_filters: int
-    """Built, or taken out."""
+    """Number of filters that were built or taken out."""
 
     totals: Sequence[ColumnTotals] = ()
-    """Filters built, by column."""
+    """Facts about the filters that were built, by column."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A new version of one file, to be written under another name. Can be pickled."""
+    """The order to write a new version of one file, under another name. Can be pickled."""
 
     leaves: Mapping[str, int]
-    """Ordinals of the file's leaves to work on, by logical name."""
+    """Ordinals of the file's leaf columns to work on, by logical name."""
 
     size: int
-    """Bytes of the file."""
+    """Size of the old file, bytes."""
 
     old: str
-    """Path or URL of the file."""
+    """Path or URL of the old file."""
 
     new: str
-    """Path or URL of the new one."""
+    """Path or URL of the new file."""
 
 
 class Writer(Protocol):
@@ -75,38 +75,38 @@ class Writer(Protocol):
     def __call__(
         self, job: Job, threads: int, progress: FileProgress | None, /
     ) -> WrittenFile | None:
-        """Write a new file; None if nothing is to be changed, and then nothing was written."""
+        """Write a new file; return None if there is nothing to change, and no file was written."""
         ...
 
 
 class Verb(Protocol):
-    """What is done to each file."""
+    """A verb as an action on each file: to build filters, or to take them out."""
 
     @property
     def writer(self) -> Writer:
-        """What writes the new files."""
+        """The function that writes the new files."""
         ...
 
     def finished(self, task: Task) -> Collection[str]:
-        """Return the columns of which nothing is left to do in the new file: stored names."""
+        """Return the stored names of columns that need no more work in the new file."""
         ...
 
     def unchanged(self, task: Task) -> None:
-        """Take note of a file that had nothing to change."""
+        """Record a file in which there was nothing to change."""
         ...
 
     def replaced(self, replacement: FileReplacement) -> None:
-        """Take note of a file that is in the table now."""
+        """Record a new file that is in the table now."""
         ...
 
 
 class Workers(Protocol):
-    """What carries a verb out on several files."""
+    """Threads or processes that write new files, for several files at once."""
 
     def write_all(
         self, writer: Writer, jobs: Sequence[Job]
     ) -> Generator[WrittenFile | BloomwriterError | OSError | None, None, None]:
-        """Yield what became of each file, in order: as `Writer` has it, or why it failed."""
+        """Yield the result for each file, in order: what the writer returned, or its error."""
         ...
 
 
@@ -114,11 +114,11 @@ class Threads:
     """Threads of this process."""
 
     def __init__(self, jobs: int, progress: TableProgress | None) -> None:
-        """Use so many threads in all.
+        """Use at most `jobs` threads in all.
 
         Args:
-            jobs: Their number.
-            progress: Of the run.
+            jobs: Number of threads.
+            progress: Receives the progress of the run.
         """
         self._jobs = jobs
         self._progress = progress
@@ -149,29 +149,29 @@ class Threads:
 
 
 class TableProgress(Protocol):
-    """What a run over a table reports to."""
+    """Receives the progress of a run over a table."""
 
     def begin(self, *, num_files: int, num_bytes: int) -> None:
-        """Take the totals."""
+        """Receive the total number of files, and their size."""
         ...
 
     def file(self, num_bytes: int) -> AbstractContextManager[FileProgress]:
-        """Begin one file."""
+        """Receive the begin of work on one file; return the progress of this file."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """When a commit is made."""
+    """Limits for the size of one commit."""
 
     num_files: int = 500
-    """At most so many files in a commit."""
+    """Maximum number of files in a commit."""
 
     num_bytes: int = 20 << 30
-    """A commit's old files have at most so many bytes, if there is more than one."""
+    """Maximum size of a commit's old files, bytes; a commit of a single file may exceed it."""
 
     def __post_init__(self) -> None:
-        """Check that a commit has files.
+        """Check that a commit can have files.
 
         Raises:
             InvalidArgument: If it has none.
@@ -182,18 +182,18 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """What was asked for."""
+    """The request, as the table's history describes it."""
 
     verb: str
-    """`add` or `strip`."""
+    """Name of the verb: `add` or `strip`."""
 
     columns: Sequence[str]
-    """Logical names of leaves."""
+    """Logical names of the leaf columns."""
 
 
 @dataclass(kw_only=True)
 class Replacements:
-    """What became of the tasks."""
+    """The results for the files of a run, and the table after it."""
 
     table: ChangeableTable
     commits: list[int] = field(default_factory=list)
@@ -215,12 +215,12 @@ def replace_all(  # noqa: PLR0913  the frame's parts
     """Replace files batch by batch.
 
     Args:
-        done: Takes what became of them; its table is as it was read.
+        done: Receives the results; its table is as it was read.
         tasks: Files of the table, in order.
         verb: Writes new files.
         limits: When a commit is made.
-        operation: What the history of the table says was asked for.
-        workers: Carry the verb out.
+        operation: The request, for the history of the table.
+        workers: Write the new files.
 
     Raises:
         UnsafeTarget: If no commit can be made safely there.
@@ -235,14 +235,14 @@ def replace_all(  # noqa: PLR0913  the frame's parts
 
 
 class _Batch:
-    """The files of one commit."""
+    """The files of one commit, while it is prepared and made."""
 
     def __init__(self, done: Replacements, verb: Verb, operation: Operation) -> None:
         self._done = done
         self._verb = verb
         self._operation = operation
         self._written: list[str] = []
-        """Paths of new files that the table does not have."""
+        """Paths of new files that are not in the table."""
 
     def run(self, tasks: Sequence[Task], workers: Workers) -> None:
         """Write the new files, and commit them."""
@@ -280,7 +280,7 @@ class _Batch:
         ]
         self._written += paths
         pairs = []
-        # Closed in any case: nobody may write on while new files are removed.
+        # Closed in any case: no worker may go on to write while new files are removed.
         with closing(workers.write_all(self._verb.writer, jobs)) as results:
             for task, path, made in zip(tasks, paths, results, strict=True):
                 if isinstance(made, WrittenFile):
@@ -299,7 +299,7 @@ class _Batch:
         return pairs
 
     def _commit(self, pairs: Sequence[tuple[FileReplacement, WrittenFile]]) -> None:
-        """Commit the new files; from here on, none of them is removed."""
+        """Commit the new files; from here on, no new file is removed."""
         done, shown = self._done, self._done.table.shown
         replacements = [replacement for replacement, _ in pairs]
         try:
@@ -321,7 +321,7 @@ class _Batch:
     def _take(
         self, pairs: Sequence[tuple[FileReplacement, WrittenFile]], committed: TableCommit
     ) -> None:
-        """Take note of what a commit came to."""
+        """Record the result of a commit."""
         done, shown = self._done, self._done.table.shown
         done.table = committed.table
         if committed.version is not None:
@@ -347,13 +347,13 @@ class _Batch:
                 done.left_over.append(shown(replacement.path))
 
     def _remove_written(self, *paths: str) -> None:
-        """Remove new files of which no commit was tried; one that stays is left over."""
+        """Remove new files that no commit was tried for; report files that cannot be removed."""
         table = self._done.table
         for path in paths or tuple(self._written):
             try:
                 table.remove(path)
             except FileNotFoundError:
-                pass  # it was not written
+                pass  # the file was not written
             except (BloomwriterError, OSError):
                 self._done.left_over.append(table.shown(path))
             self._written.remove(path)
@@ -365,7 +365,7 @@ class _Batch:
 def planned(
     table: ChangeableTable, tasks: Sequence[Task], limits: Limits
 ) -> tuple[list[FileChange], int]:
-    """Return what a run would do with files of a table, and by how many commits."""
+    """Return the changes that a run would make to a table's files, and its number of commits."""
     changes = [
         FileChange(
             path=table.shown(task.file.path),
@@ -381,7 +381,7 @@ def planned(
 
 
 def unchanged(table: ChangeableTable, file: DataFile, fate: FileFate, reason: str) -> FileChange:
-    """Return what became of a file that stays."""
+    """Return the report's line for a file that was not replaced."""
     return FileChange(
         path=table.shown(file.path),
         fate=fate,

@@ -194,7 +194,7 @@ class TableReport:
         return f"on Spark, {_call(self.table, 'remove_orphan_files')} removes it"
 
     def remarks(self) -> list[Remark]:
-        """Return what became of files, and the notes."""
+        """Return remarks on files (not replaced, waiting, old, left over), and the notes."""
         found = [
             Remark(str(one.fate), f"{safe(one.path)}: {safe(one.reason)}")
             for one in self.changes

@@ -1,4 +1,4 @@
-"""One run over a table: what is known before it, and the report after it."""
+"""One run of a verb over a table: its plan, its execution, and its report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _JOBS_ON_STORES = 16
 _PER_CORE = 2
-"""A thread that syncs its file waits for the disk; the other goes on meanwhile."""
+"""Number of threads for each core: a thread that syncs its file waits for the disk, and another
+thread works meanwhile."""
 
 _RUNNING_JOBS = (
     "a running UPDATE, DELETE or MERGE that has read one of the replaced files fails, and must be"
@@ -40,13 +41,13 @@ class Run:
 
     verb: str
     table: ChangeableTable
-    """As it was read first."""
+    """The table as it was read first."""
 
     columns: tuple[str, ...]
     asked_by_table: bool = False
     choice: Choice
     tasks: Sequence[Task]
-    """Those of the choice that are worked on now, in order."""
+    """The tasks of the choice that this run works on, in order."""
 
     _done: Replacements = field(init=False)
     _num_commits: int = field(init=False, default=0)
@@ -65,7 +66,7 @@ class Run:
 
     @property
     def active(self) -> set[str]:
-        """Paths of the table's files, by now."""
+        """Paths of the table's files after the commits made so far."""
         return {file.path for file in self._done.table.files}
 
     def carry_out(
@@ -77,7 +78,7 @@ class Run:
         dry_run: bool,
         progress: TableProgress | None,
     ) -> None:
-        """Replace the files, or plan it.
+        """Replace the files, or plan to do so.
 
         Raises:
             BaseException: As `replace_all` does; with the attribute `report`.
@@ -102,7 +103,7 @@ class Run:
             raise
 
     def report(self) -> TableReport:
-        """Return what was done so far."""
+        """Return the report on the work done so far."""
         done = self._done
         worked_on = {id(task) for task in self.tasks}
         waiting = [task.file.size for task in self.choice.tasks if id(task) not in worked_on]

@@ -1,4 +1,4 @@
-"""The verb `strip` on a table: files without filters in the place of those with some."""
+"""The verb `strip` on a table: replace files that have filters by files without filters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> Writt
 
 
 class _Strip:
-    """See `Verb`."""
+    """The verb `strip`: takes filters out of each file. See `Verb`."""
 
     @property
     def writer(self) -> Writer:
@@ -71,11 +71,11 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
     Args:
         table: Path or URL of a Delta table's folder, or iceberg://CATALOG/NAMESPACE.TABLE.
         columns: Columns as the table names them; None takes every filter.
-        branch: Of an Iceberg table; None for its main branch.
+        branch: Name of the branch of an Iceberg table; None for its main branch.
         limits: When a commit is made; by default after 500 files or 20 GiB.
         jobs: Threads in all; by default two for each core, and 16 on stores.
         dry_run: Read footers, and write nothing.
-        progress: Of the run.
+        progress: Receives the progress of the run.
 
     Raises:
         BloomwriterError: In the same cases as `bloomify_table`.
@@ -94,7 +94,7 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
         progress=progress,
     )
     report = run.report()
-    with suppress(BloomwriterError):  # a property that makes no sense asks for nothing
+    with suppress(BloomwriterError):  # an invalid property asks for no filters
         if asking := opened.asked().names:
             note = f"the property {opened.asks_by} still asks for {', '.join(asking)}"
             again = f"{note}: unset it, or the next run of bloomify adds these filters again"

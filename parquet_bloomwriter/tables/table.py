@@ -1,7 +1,7 @@
-"""What the verbs that write to tables ask of a table, whatever its format.
+"""The interface of tables that verbs write to: `ChangeableTable`, whatever the table's format.
 
-A table is looked at as of one version: Delta calls it so, Iceberg calls it a snapshot. Its data
-files never change; a commit puts new ones in the place of some, and says that no row changed.
+A table is read at one version, which Iceberg calls a snapshot. Its data files never change. A
+commit replaces some data files by new files, and declares that no row changed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.table_files.files import TableColumns
 
 COMMITTED = "committed"
-"""Attribute of an interruption that came after a commit was made: a `TableCommit`."""
+"""Name of the attribute, a `TableCommit`, of a `KeyboardInterrupt` or `SystemExit` that came after
+a commit was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -23,119 +24,120 @@ class DataFile:
     """A data file of a table at one version."""
 
     key: Hashable
-    """What the table knows it by: another one once other rows of it are deleted."""
+    """Key of the file in the table; it changes when further rows of the file are deleted."""
 
     path: str
-    """As the table has it."""
+    """Path of the file in the table's metadata."""
 
     size: int
-    """Bytes, as the table has them."""
+    """Size of the file in the table's metadata, bytes."""
 
     partition: Hashable
-    """Equal for files of the same partition."""
+    """Key of the file's partition: equal for files of the same partition."""
 
     age_rank: int
-    """Larger for newer files."""
+    """Rank of the file's age: larger for newer files."""
 
     finished: frozenset[str] = frozenset()
-    """Stored names of columns of which the table itself says that nothing is left to do."""
+    """Stored names of columns that need no more work, according to the table itself."""
 
     why_kept: str | None = None
-    """Why it must stay as it is; None if it may be replaced."""
+    """The reason why the file must not be replaced; None if it may be replaced."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a table's properties ask for."""
+    """The filters that a table's properties ask for."""
 
     names: Sequence[str]
-    """Columns and groups, by logical name; "*" for all."""
+    """Logical names of columns and groups; "*" for all."""
 
     rates: Mapping[str, float]
-    """False positive probability by name; "*" for all others."""
+    """False positive probability by name; "*" for all other columns."""
 
     max_bytes: int | None = None
-    """Largest bitset, bytes; None if the properties do not say."""
+    """Maximum size of a bitset, bytes; None if the properties do not say."""
 
     unknown: Sequence[str] = ()
-    """Properties that ask for filters of what is no column."""
+    """Names of properties that ask for filters of a column that does not exist."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileReplacement:
-    """A new file that takes the place of one of the table."""
+    """A new file that replaces a data file of the table."""
 
     old: DataFile
     path: str
-    """Of the new file, as the table will have it."""
+    """Path of the new file, as the table's metadata will have it."""
 
     size: int
-    """Bytes of the new file."""
+    """Size of the new file, bytes."""
 
     finished: Collection[str]
-    """Stored names of columns of which nothing is left to do in the new file."""
+    """Stored names of columns that need no more work in the new file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableCommit:
-    """What a commit came to."""
+    """The result of a commit."""
 
     table: ChangeableTable
-    """As of the commit."""
+    """The table after the commit."""
 
     version: int | None
-    """The version that was made; None if every replacement was dropped."""
+    """Number of the new version; None if all replacements were dropped."""
 
     dropped: Mapping[str, str]
-    """Path of the new file -> why its replacement no longer holds; it is in no version."""
+    """Path of the new file -> the reason why its replacement was dropped; the file is in no
+    version."""
 
 
 class ChangeableTable(Protocol):
-    """A table at one version, to be changed."""
+    """A table at one version that verbs can change."""
 
     format: str
-    """`delta` or `iceberg`."""
+    """Name of the format: `delta` or `iceberg`."""
 
     @property
     def name(self) -> str:
-        """Path, URL or name, as reports have it."""
+        """Path, URL or name of the table, for reports."""
         ...
 
     keeps_notes: bool
-    """Whether it keeps, with each file, of which columns nothing is left to do."""
+    """Whether the table keeps a note with each file of the columns that need no more work."""
 
     @property
     def id(self) -> str:
-        """Random id of the table, with its place: equal for the same table only."""
+        """Random id of the table, with its location; equal only for the same table."""
         ...
 
     @property
     def is_far(self) -> bool:
-        """Whether its files lie on a store."""
+        """Whether the table's files are on a store."""
         ...
 
     @property
     def version(self) -> int:
-        """Number of the version; that of an Iceberg table is the snapshot's id."""
+        """Number of the version; for an Iceberg table, id of the snapshot."""
         ...
 
     @property
     def columns(self) -> TableColumns:
-        """Its columns."""
+        """The table's columns."""
         ...
 
     @property
     def files(self) -> Collection[DataFile]:
-        """Its data files, in the order in which the table has them."""
+        """The table's data files, in the order of its metadata."""
         ...
 
     @property
     def asks_by(self) -> str:
-        """The property that names columns, for messages."""
+        """Name of the property that lists columns, for messages."""
         ...
 
     def asked(self) -> Asked:
-        """Return what its properties ask for.
+        """Return the filters that the table's properties ask for.
 
         Raises:
             InvalidArgument: If a property makes no sense.
@@ -143,7 +145,7 @@ class ChangeableTable(Protocol):
         ...
 
     def ask(self, columns: Sequence[str], fpp: float | None) -> int | None:
-        """Set the properties, by a commit.
+        """Set the properties that ask for filters, by a commit.
 
         Args:
             columns: Logical names of leaves, which the table has.
@@ -158,7 +160,7 @@ class ChangeableTable(Protocol):
         ...
 
     def has(self, file: DataFile) -> bool:
-        """Whether a file of an earlier version is still there, with the same rows deleted."""
+        """Return whether the table still has an earlier file, with the same rows deleted."""
         ...
 
     def locate(self, path: str) -> str:
@@ -170,15 +172,15 @@ class ChangeableTable(Protocol):
         ...
 
     def shown(self, path: str) -> str:
-        """Return a path as it is on the disk or store, for reports."""
+        """Return a path as the disk or store has it, for reports."""
         ...
 
     def new_path(self, file: DataFile) -> str:
-        """Return a path for a new version of a file, which no file has."""
+        """Return an unused path for a new version of a file."""
         ...
 
     def remove(self, path: str) -> None:
-        """Remove a new file, of which no commit was tried."""
+        """Remove a new file that no commit was tried for."""
         ...
 
     def check_commits(self) -> None:
@@ -190,7 +192,7 @@ class ChangeableTable(Protocol):
         ...
 
     def newest(self) -> ChangeableTable:
-        """Return the table as it is now.
+        """Return the table at its newest version.
 
         Raises:
             TableChanged: If its columns are others by now.
@@ -201,12 +203,12 @@ class ChangeableTable(Protocol):
     def commit(
         self, replacements: Sequence[FileReplacement], *, verb: str, columns: Sequence[str]
     ) -> TableCommit:
-        """Put new files in the place of old ones, by one commit.
+        """Replace data files by new files, in one commit.
 
         Args:
-            replacements: Of different files.
+            replacements: The new files, each for a different old file.
             verb: `add` or `strip`, for the table's history.
-            columns: What was asked for, for the table's history.
+            columns: The requested columns, for the table's history.
 
         Raises:
             TableChanged, TableProblem, UnsupportedTable: If this run cannot go on.

@@ -1,4 +1,4 @@
-"""The columns that should have filters, and their rates: by arguments, or by table properties."""
+"""The requested filters: columns and FPPs, from arguments or from a table's properties."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ DEFAULT_FPP = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """Which columns should have filters."""
+    """The filters that are requested: which columns, which rates, which size."""
 
     rates: Mapping[str, float]
-    """False positive probability by logical name of the leaf."""
+    """False positive probability by logical name of the leaf column."""
 
     max_bytes: int
-    """Largest bitset."""
+    """Maximum size of a bitset, bytes."""
 
     is_by_table: bool
-    """Whether the table's properties ask for it."""
+    """Whether the request comes from the table's properties."""
 
 
 def wish_of(
@@ -47,10 +47,10 @@ def wish_of(
     *,
     exclude: str | Sequence[str] = (),
 ) -> Wish:
-    """Return what is asked for.
+    """Return the requested filters, from arguments and from the table's properties.
 
     Args:
-        table: With its columns and properties.
+        table: The table, with its columns and properties.
         names: Logical names, as arguments, "*" for all columns; None for those that the table's
             properties have.
         fpp: As an argument: for all columns, or by name; None for what the table's properties have,
@@ -85,7 +85,7 @@ def wish_of(
             "all columns that are chosen are excluded, too", remedy="Exclude fewer."
         )
     chosen = tuple(name for name in chosen if name not in excluded)
-    # The properties may have rates of other columns than those that are named now.
+    # The properties may have rates of columns that are not among the chosen columns.
     asked_rates = {
         name: rate
         for name, rate in asked.rates.items()
@@ -102,7 +102,7 @@ def wish_of(
 
 
 def leaves_of(columns: TableColumns, names: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the leaves of columns and groups by name, None for all, each of which has its own.
+    """Return the leaf columns of the named columns and groups; None: all leaf columns.
 
     Raises:
         ColumnNotFound: If the table has no such column, or two of one name.
@@ -129,7 +129,7 @@ def _settled(
             continue
         named = columns.select((name,))
         if name not in named:
-            # Of what a pattern matches, only columns that are chosen need the rate.
+            # A pattern may match columns that are not chosen; these need no rate.
             named = matching_names(rates, name) or named
         for leaf in named:
             if leaf not in rates:

@@ -1,10 +1,10 @@
-"""Where a table lies: a folder of a disk, or a prefix of a store.
+"""The place of a table: a folder on a disk, or a prefix on a store.
 
-    local    disks; says what a table asks of its place
-    store    all stores; what offers no exclusive creation is read only
-    uris     paths of files as the log has them, and names of new files
+    local    tables on disks; documents the methods of a place
+    store    tables on stores; a store without exclusive creation is read only
+    uris     paths of files in the log, and names of new files
 
-`place_of` opens it. Commands on local tables load nothing of stores.
+`place_of` opens a place. Commands on local tables import no modules of stores.
 """
 
 # ruff: noqa: PTH100, PTH118, PTH208  paths are strings
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 __all__ = ["LOG", "LogFile", "is_table", "new_name", "place_of"]
 
 _VERSIONED = re.compile(r"\d{20}\.(json|checkpoint\..*)")
-"""Names of entries and checkpoints."""
+"""Pattern of the names of entries and checkpoints."""
 
 
 def place_of(table: str | os.PathLike[str]) -> TablePlace:
-    """Return where a table lies. On S3 nothing is asked yet; other stores are connected to.
+    """Open the place of a table. On S3, this makes no request; other stores are connected to.
 
     Args:
         table: Path or URL of its folder.
@@ -59,7 +59,7 @@ def place_of(table: str | os.PathLike[str]) -> TablePlace:
 
 
 def is_table(path: str | os.PathLike[str]) -> bool:
-    """Whether a path or URL is the folder of a Delta table: its log has an entry or a checkpoint.
+    """Return whether a path or URL is a Delta table: its log has an entry or a checkpoint.
 
     A store that forbids to list is taken to have none there, and a URL that nothing here can open
     to be none: whoever opens it says why. A URL that names a Parquet file is not asked about.

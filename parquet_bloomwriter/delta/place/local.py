@@ -1,9 +1,9 @@
 """Tables on a local or mounted disk.
 
-An entry of the log is written beside its place, synced, and given its name by a hard link, or by a
-rename that replaces nothing: the name leads to the whole entry or to nothing, whatever happens. A
-disk that has neither is read only: a file that is first created and then filled could be read while
-it is empty, and would stay so after a crash.
+An entry of the log is written to a temporary file, synced, and given its name by a hard link, or by
+a rename that replaces no file: at any time the name leads to the whole entry or to no file. A disk
+without both calls is read only: a file that is first created and then filled could be read while it
+is empty, and would stay empty after a crash.
 """
 
 # ruff: noqa: PTH112, PTH118, PTH208  paths are strings
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 _NS_PER_MS = 1_000_000
 
 LOG = "_delta_log"
-"""Folder of the log, in the table's."""
+"""Name of the log's folder, in the table's folder."""
 
 
 class LogFile(NamedTuple):
     """A file of the log."""
 
     name: str
-    """Below the log's folder, with "/"."""
+    """Path of the file below the log's folder, with "/"."""
 
     size: int
-    """Bytes."""
+    """Size of the file, bytes."""
 
     modified_ms: int
-    """Milliseconds since the epoch."""
+    """Time of modification, milliseconds since 1970 UTC."""
 
 
 class LocalPlace:
@@ -51,7 +51,7 @@ class LocalPlace:
     """
 
     def __init__(self, root: str) -> None:
-        """Take the table in a folder; nothing is read.
+        """Prepare access to the table in a folder, without reading anything.
 
         Args:
             root: Absolute path.
@@ -85,7 +85,7 @@ class LocalPlace:
         return sorted(found)
 
     def log_names(self) -> Iterator[str]:
-        """Yield the names of the files directly in the log's folder; lists as little as it can.
+        """Yield the names of the files directly in the log's folder; list no more than needed.
 
         Raises:
             FileNotFoundError: If there is no log; a store of objects may yield nothing instead.
@@ -129,16 +129,16 @@ class LocalPlace:
     def create_entry(self, name: str, data: bytes, *, attempt: str) -> bool:
         """Create a file of the log, unless there is one of its name.
 
-        What is created is there as a whole, or not at all. An answer that is lost is resolved by
-        reading what is there: data that carry the id of the attempt are ours.
+        The file is created as a whole, or not at all. If an answer is lost, the file is read: data
+        that contain the id of the attempt are ours.
 
         Args:
-            name: Of the entry.
+            name: Name of the entry.
             data: The entry, which holds `attempt`.
             attempt: Random id of this attempt.
 
         Returns:
-            Whether it was created; False if there is an entry of somebody else.
+            Whether it was created; False if there is an entry of another program.
 
         Raises:
             OutcomeUnknown: If it cannot be found out.
@@ -189,7 +189,7 @@ class LocalPlace:
         the root. Its name is that of the old one with another random id.
 
         Args:
-            old_uri: Of the file whose place it takes, as the log has it.
+            old_uri: URI in the log of the old file that the new file replaces.
         """
         return new_uri(old_uri)
 
@@ -203,7 +203,7 @@ class LocalPlace:
 
     @staticmethod
     def _is_ours(path: str, attempt: str) -> bool:
-        """Whether an entry has the id of an attempt; no if it cannot be read."""
+        """Return whether an entry has the id of an attempt; False if it cannot be read."""
         try:
             with open_local(path) as source:
                 return attempt.encode() in source.read_at(0, source.size)

@@ -1,10 +1,10 @@
-"""Tables on stores.
+"""Delta tables on stores: how each kind of store creates an entry of the log exclusively.
 
-S3, GCS, Azure   an entry of the log is put under the condition that there is none
-HDFS, SFTP       it is written beside its place, and renamed, which fails if the name is taken;
-                 whether a server of SFTP keeps to that is tried with two files of random names
-all else         read only: nothing there creates a file only if there is none. So is a store that
-                 speaks S3's language, and ignores conditions
+S3, GCS, Azure   an entry of the log is put under the condition that no object has its name
+HDFS, SFTP       an entry is written to a temporary file, and renamed, which fails if the name is
+                 taken; two files with random names test whether an SFTP server obeys this rule
+other stores     read only: no call creates a file only if it does not exist. The same holds for
+                 S3-compatible stores that ignore conditions
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 _JSON = "application/json"
 _NS_PER_MS = 1_000_000
 _NO_HOSTS = ("s3", "gs", "memory")
-"""Stores whose URLs name buckets or folders, and no host."""
+"""Kinds of stores whose URLs name buckets or folders, and no host."""
 
 
 def _store_of(url: str) -> tuple[str, str]:
-    """Return the kind of store that a URL is on, and the host that is asked, if the URL names it.
+    """Return the kind of store of a URL, and the host in the URL that would be connected to.
 
     A log may name other buckets and containers, as shallow clones do, but no other host: whoever
     wrote the log would decide which machine gets connections, and what users sign in with.
@@ -46,13 +46,13 @@ def _store_of(url: str) -> tuple[str, str]:
 
 
 class StorePlace:
-    """See `LocalPlace`."""
+    """A table on a store. The methods are those of `LocalPlace`."""
 
     def __init__(self, url: str) -> None:
         """Connect to the store of a table.
 
         Args:
-            url: Of its folder, without a slash at its end.
+            url: URL of the table's folder, without a slash at its end.
 
         Raises:
             InvalidArgument: If nothing here can open the URL, or it holds a password.

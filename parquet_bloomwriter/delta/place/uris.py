@@ -1,11 +1,11 @@
-"""Paths of files as the log has them: URIs, relative to the table's folder or absolute.
+"""Paths of files in the log: URIs, relative to the table's folder or absolute.
 
     a%20b/part-0.parquet       a file "a b/part-0.parquet" below the table's folder
     day=a%2520b/part-0.parquet a folder "day=a%20b": Hive escapes values, and the log escapes that
     file:/data/t/x.parquet     absolute; as are file:///data/t/x.parquet and /data/t/x.parquet
     s3://bucket/t/x.parquet    absolute
 
-An escape that is none ("100%") stands for itself, as do "?" and "#": some writers escape nothing.
+A malformed escape ("100%") is taken literally, as are "?" and "#": some writers escape nothing.
 
 Source: Delta protocol, "Add File and Remove File"; RFC 2396.
 """
@@ -25,21 +25,23 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 _SUFFIX = re.compile(r"(\.[A-Za-z0-9_]{1,8}){0,2}\.parquet$", re.IGNORECASE)
 _UNESCAPED = "-_.~=,+@!$'()&;"
 _MAX_NAME_BYTES = 200
-"""Of a new name: file systems take 255, and a temporary name adds to it."""
+"""Maximum length of a new file's name, bytes: file systems allow 255, and a temporary name is
+longer."""
 
 
 class DataPath(NamedTuple):
     """The path of a file, without escapes."""
 
     scheme: str
-    """Lower case; "" for one relative to the table's folder, "file" for an absolute path here."""
+    """Scheme in lower case; "" for a path relative to the table's folder, "file" for an absolute
+    local path."""
 
     path: str
-    """Relative, with "/"; absolute, beginning with "/"; or of a store: `bucket/key`."""
+    """Path: relative, with "/"; absolute, with "/" at its begin; or on a store, `bucket/key`."""
 
 
 def data_path(uri: str) -> DataPath:
-    """Return the path that a URI of the log means.
+    """Return the path that a URI in the log stands for.
 
     Raises:
         InvalidArgument: If it is empty, has a NUL, names another machine, or leads out of the
@@ -68,7 +70,7 @@ def data_path(uri: str) -> DataPath:
 
 
 def check_new(uri: str) -> str:
-    """Return the path of a file that may be written or removed, relative to the table's folder.
+    """Check that a file may be written or removed; return its path relative to the table's folder.
 
     Raises:
         InvalidArgument: If it is absolute, or in a folder that is hidden, such as the log's.
@@ -98,7 +100,7 @@ def new_uri(old_uri: str) -> str:
 
 
 def new_name(old: str) -> str:
-    """Return the name of a new file: that of an old one with another random id.
+    """Return the name for a new file: the old file's name with another random id.
 
     The id stands in the place of the old one's, or before the ending.
 
@@ -122,11 +124,11 @@ def _decoded(uri: str) -> str:
 
 
 def _leaves(path: str) -> bool:
-    """Whether a relative path leads out of the folder that it is relative to."""
+    """Return whether a relative path leads out of its folder."""
     normal = posixpath.normpath(path)
     return normal in (".", "..") or normal.startswith(("../", "/"))
 
 
 def _is_hidden(name: str) -> bool:
-    """Whether readers of folders pass over a file or folder of this name."""
+    """Return whether readers of folders skip files and folders of this name."""
     return not name or (name.startswith((".", "_")) and "=" not in name)

@@ -1,8 +1,8 @@
-"""From a survey to a committed version: build the filters, write the files, commit.
+"""Make a new version of an index from a survey: build the filters, write the files, commit.
 
-A version has filters for the files that were surveyed, and keeps the filters that older versions
-have of other files. The filter of all values of a column is new, or that of the last version with
-the new values added.
+A version has new filters for the surveyed files, and keeps the filters of other files from older
+versions. The filter of all values of a column is new, or that of the last version with the new
+values added.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the log
@@ -41,31 +41,31 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.bfindex"
 
 MAX_EXCESS = 10
-"""How many times the rate asked for a filter may reach by being given more values. A new filter is
-kept as long as it is of any use."""
+"""The filter of a whole column may reach this multiple of the requested FPP when values are added
+to it. A filter that is built anew is kept as long as it is of any use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionRequest:
-    """The content of a version that is to be made."""
+    """The content of the version that an action builds."""
 
     config: IndexConfig
     survey: Survey
-    """The files to build filters for."""
+    """The data files that get new filters."""
 
     engine: Engine | None
-    """What builds them; None: threads of this process."""
+    """The engine that builds the filters; None: threads of this process."""
 
     progress: Progress | None
     kept: FileTable | None = None
-    """The files that the last version knows and this one, too."""
+    """The data files that both the last version and the new version know."""
 
     num_distinct: Mapping[str, int] = field(default_factory=dict)
-    """By column, for how many distinct values its filter of all files is made. Other columns keep
-    the filter that they have."""
+    """The number of distinct values that the filter of a whole column is sized for, by column name.
+    Other columns keep the filter that they have."""
 
     num_forgotten: int = 0
-    """Files that the last version knows and this one does not."""
+    """Number of data files that the last version knows and the new version does not know."""
 
 
 def build_version(
@@ -74,7 +74,7 @@ def build_version(
     """Build a version, and commit it.
 
     Args:
-        log: The index's.
+        log: The index's log.
         stable: The entry that the action starts from.
         begin: The entry to begin with, whose columns have the filters that stay.
         request: The content.
@@ -129,9 +129,9 @@ def with_slices(
 
     Args:
         transaction: The action.
-        column: With the parts of the new version.
-        files: That the new version knows.
-        stop: Ids of all these files are below.
+        column: The column, with the parts of the new version.
+        files: The data files that the new version knows.
+        stop: A number above the ids of all these files.
 
     Raises:
         IndexBusy: If another process has cancelled the action.
@@ -166,7 +166,7 @@ def remove_unreferenced(transaction: Transaction, entry: Entry) -> None:
 
 
 def manifest_name(transaction: Transaction) -> str:
-    """Return the name of a version's manifest; on a store, where it is cached, it is given once."""
+    """Return the name of a version's manifest; on a store, it is unique, because of caches."""
     if not is_on_store(transaction.folder):
         return MANIFEST
     return f"manifest-{transaction.begun.attempt}.bfindex"
@@ -179,7 +179,7 @@ def _written(
     *,
     next_file_id: int,
 ) -> Entry:
-    """Write the version's manifest, and return the entry to end with."""
+    """Write the version's manifest, and return the log entry that ends the action."""
     name = manifest_name(transaction)
     manifest = write_manifest(os.path.join(transaction.folder, name), files)
     return replace(
@@ -202,7 +202,7 @@ def _with_result(
     *,
     stop: int,
 ) -> IndexedColumn:
-    """Add the filters that were built to a column."""
+    """Return the column with the filters that the engine built for it."""
     column = replace(column, parts=(*column.parts, *result.parts_of(column.name)))
     if column.name not in request.num_distinct:
         return column
@@ -219,11 +219,11 @@ def _with_values(
     *,
     stop: int,
 ) -> IndexedColumn:
-    """Add values to a column's filter of all files, or make that filter.
+    """Return the column with new values in its filter of all files, or with a new filter.
 
     Args:
         transaction: The action.
-        column: With the filter of the last version, or without any.
+        column: The column, with the filter of the last version or without a filter.
         partials: Filters of the new files' values, or the files that hold them.
         stop: The filter then covers all files whose id is below.
 

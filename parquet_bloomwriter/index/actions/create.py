@@ -109,7 +109,7 @@ def refresh_in_full(  # noqa: PLR0913  what a version is made of
 def _full_request(
     config: IndexConfig, survey: Survey, engine: Engine | None, progress: Progress | None
 ) -> VersionRequest:
-    """Ask for new filters only: of each file, and of all files where such a filter is useful."""
+    """Request new filters only: for each file, and for a column as a whole if that is useful."""
     return VersionRequest(
         config=config,
         survey=survey,

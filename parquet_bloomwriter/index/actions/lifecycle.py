@@ -96,7 +96,7 @@ def cancel(log: IndexLog) -> IndexReport:
 
 
 def _newest_readable(log: IndexLog, ids: list[int]) -> Entry:
-    """Read the newest entry that is whole."""
+    """Read the newest log entry that is not damaged."""
     for entry_id in reversed(ids):
         try:
             return log.get(entry_id)
@@ -114,7 +114,7 @@ def _newest_readable(log: IndexLog, ids: list[int]) -> Entry:
 
 
 def _stable_or_none(log: IndexLog) -> Entry | None:
-    """Read the newest stable entry; None if there is none, or none can be read."""
+    """Read the newest stable log entry; return None if there is none that can be read."""
     try:
         return log.latest_stable()
     except OtherFormat:

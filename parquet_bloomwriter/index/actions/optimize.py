@@ -5,9 +5,9 @@ filters of files that the manifest has no more. Large parts without such filters
 The bytes of filters are copied unchanged, after all bytes of a part were compared with its
 checksum: a damaged part is refused, not copied.
 
-Slices name the parts that they were made of. They are written anew if any of these parts was
-written anew, if they are not as they were written (all of them are read to see that), or if the
-parts that were added since have as many filters as are worth slices.
+Slices name the parts that they were made from. Slices are written anew if any of these parts was
+written anew, if the slices are damaged (all of them are read to check that), or if the parts that
+were added since have enough filters to be worth slices.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the log
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.report import IndexReport
 
 LARGE = 64 << 20
-"""Bytes of a part that is not worth joining with others."""
+"""Size from which a part is not joined with other parts, bytes."""
 
 TARGET = LARGE
-"""Bytes of filters that a new part has at least, except the last. Not less than `LARGE`: smaller
-parts would be joined again."""
+"""Minimum size of the filters in a new part, bytes; only the last part may be smaller. Not less
+than `LARGE`: smaller parts would be joined again."""
 
 _COLUMNS = [name for name in names.schema().names if name != names.CHECKS]
 _REMEDY = "Refresh the index in full."
@@ -117,7 +117,7 @@ def optimize_index(log: IndexLog, *, slices: bool | None = None) -> IndexReport:
 
 
 def _is_sliced(folder: str, column: IndexedColumn, files: FileTable, *, wanted: bool) -> bool:
-    """Return whether a column has the slices that it should have, in good order."""
+    """Return whether a column has the slices that it should have, undamaged."""
     if not wanted:
         return column.slices is None
     if column.slices is None:
@@ -140,23 +140,24 @@ def _num_filters(folder: str, part: IndexFile) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PartUse:
-    """How much of a part is needed."""
+    """The filters of one part that the index still needs."""
 
     file: IndexFile
     first_id: int
-    """Smallest id of a known file that it has filters of; -1 if it has none of known files."""
+    """Smallest file id among the known files whose filters are in the part; -1 if there is no such
+    file."""
 
     num_dead: int
-    """Filters of files that are not known any more."""
+    """Number of filters in the part that belong to files that the index no longer knows."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether the part stays as it is, whatever other parts there are."""
+        """Whether the part need not be written anew, whatever other parts there are."""
         return self.num_dead == 0 and self.file.size >= LARGE
 
 
 def _to_join(folder: str, parts: Iterable[IndexFile], known: NDArray[np.int64]) -> list[IndexFile]:
-    """Choose the parts of a column to write anew, in the order of their files."""
+    """Choose the parts of a column that are written anew, in the order of their files."""
     uses = [_use_of(folder, part, known) for part in parts]
     loose = sorted((one for one in uses if not one.is_settled), key=lambda one: one.first_id)
     is_worth_it = len(loose) > 1 or any(one.num_dead for one in loose)
@@ -204,7 +205,7 @@ def _row(found: dict[str, Any], path: str) -> PartRow:
 
 
 def _written(transaction: Transaction, column: str, rows: Iterator[PartRow]) -> Iterator[IndexFile]:
-    """Write filters to as many parts as they need, and yield these."""
+    """Write filters into as many new parts as needed, and yield these parts."""
     row = next(rows, None)
     while row is not None:
         with PartWriter(transaction.make_folder(), column) as writer:

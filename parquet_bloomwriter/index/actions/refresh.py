@@ -135,7 +135,7 @@ def _refreshed(  # noqa: PLR0913  as `refresh_index`
 
 
 def _uncovered(stable: Entry, changes: Changes, mode: Mode) -> NDArray[np.bool_]:
-    """Say of each known file whether a filter of all files lacks its values.
+    """Return for each known file whether a filter of all files lacks its values.
 
     Returns:
         In the manifest's order, shape (known files,).
@@ -147,7 +147,7 @@ def _uncovered(stable: Entry, changes: Changes, mode: Mode) -> NDArray[np.bool_]
 
 
 def _num_distinct(stable: Entry, survey: Survey) -> dict[str, int]:
-    """Return how many distinct values the filters of all files have afterwards, by column."""
+    """Return the number of distinct values of each column that gets a filter of all files."""
     if not survey.files:
         return {}
     return {

@@ -1,9 +1,9 @@
-"""The filters of one file, all of the same state of the file.
+"""The filters of one data file, all built from the same state of the file.
 
-    is the file as it was listed?  ->  read it  ->  is it still?
+    is the file as it was listed?  ->  read it  ->  is it unchanged?
 
-If not, nothing is said about the file. An error while it is read is a reason why it has no filter,
-not a failure: a file that an index knows nothing about is read by every query.
+If it has changed, the index gets no filters of the file. An error in reading the file is a reason
+why it has no filters, not a failure: queries read a file that an index does not know.
 
 Filters are built from the values, or taken from the file without reading its data.
 
@@ -12,10 +12,10 @@ smallest size whose exact rate is within the rate asked for. Each value is hashe
 two filters: that of the file, and the partial filter of the whole table. Of a row group that is
 dictionary-encoded throughout, only the dictionary page is read.
 
-From the file: the filter of a row group stays a filter of its own. Several in one filter of the
-same size would let nearly everything pass. It is taken only if nothing speaks against it, and if it
-holds all values that readers take for equal: both zeros or none, and the canonical NaN, because
-nothing tells whether the column has NaNs. So filters of floating-point columns are rarely taken.
+From the file: the filter of a row group stays a filter of its own. The union of several filters in
+the same size would let nearly all values pass. A filter is taken only if no check fails, and if it
+holds all values that readers treat as equal: both zeros or none, and the canonical NaN, because it
+is not known whether the column has NaNs. So filters of floating-point columns are rarely taken.
 """
 
 # ruff: noqa: PTH116  paths are strings, as in the entries
@@ -59,30 +59,31 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.values import DictionaryPage
 
 _SMALL_BLOCKS = 1 << 12
-"""Chance may make a filter too small if it has up to so many blocks, or if its number of values is
-known from dictionaries; it is built at twice the size."""
+"""A filter of at most this many blocks may turn out too small by chance, and so may a filter whose
+number of values is known from dictionaries; such a filter is built at twice the size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Filter:
-    """A filter for an index: of a file, or of one of its row groups."""
+    """A Bloom filter in an index: of a data file, or of one of its row groups."""
 
     row_group: int
-    """0-based ordinal, or `WHOLE_FILE`."""
+    """0-based ordinal of the row group, or `WHOLE_FILE`."""
 
     bits: Sbbf | None
-    """None if there are no values."""
+    """The bits of the filter; None if the file or row group has no values."""
 
     num_values: int
-    """Inserted, or `UNKNOWN`; of row groups whose values come from a dictionary, its entries."""
+    """Number of inserted values, or `UNKNOWN`; if they come from a dictionary, the number of its
+    entries."""
 
     ndv: int
-    """Distinct values, estimated, or `UNKNOWN`."""
+    """Estimated number of distinct values, or `UNKNOWN`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FileFilters:
-    """The filters of a file in one column."""
+    """The filters of one column in one data file."""
 
     leaf: Leaf
     filters: tuple[Filter, ...]
@@ -90,15 +91,16 @@ class FileFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterRequest:
-    """Which filters of a file to read or build."""
+    """Which columns of a data file get filters, and how the filters are built."""
 
     columns: tuple[ColumnPlan, ...]
     origin: Origin
     partials: Mapping[str, Partial]
-    """By column: the filter of all values that gets the file's values, too."""
+    """The partial filters of the whole table, by column name: a data file's values are inserted
+    into these as well."""
 
     folder: str | None
-    """Folder of the new version, absolute; None: the filters stay in memory."""
+    """Absolute path of the new version's folder; None: the filters stay in memory."""
 
 
 def read_filters_of(
@@ -109,7 +111,7 @@ def read_filters_of(
     Args:
         path: Absolute.
         file: The state that the file must be in; None: any.
-        request: Which columns, and how.
+        request: Which columns get filters, and how the filters are built.
 
     Returns:
         By column: the filters, or why there are none, a clause. None if the file is not, or no
@@ -152,7 +154,7 @@ def _read_filters_of_object(
 
 
 def clause(error: BaseException) -> str:
-    """Return what went wrong, without the place."""
+    """Return the message of an error without the path or place that it begins with, as a clause."""
     if isinstance(error, BloomwriterError):
         return error.problem
     if isinstance(error, OSError) and error.strerror and error.errno:
@@ -163,11 +165,11 @@ def clause(error: BaseException) -> str:
 def embedded_filters(
     source: Source, footer: Footer, leaf: Leaf, plan: ColumnPlan, partial: Partial | None
 ) -> list[Filter] | str:
-    """Take the filters that a file has of a column.
+    """Take a column's Bloom filters from a data file, without reading its values.
 
     Args:
         source: The file.
-        footer: Its footer.
+        footer: The file's footer.
         leaf: The column.
         plan: Limits: each filter is folded as far as its rate allows, and all together have at
             most the bytes that a file may have.
@@ -202,11 +204,11 @@ def embedded_filters(
 def value_filter(
     source: Source, footer: Footer, leaf: Leaf, plan: ColumnPlan, partial: Partial | None
 ) -> Filter:
-    """Build one filter of all values that a column has in a file.
+    """Build one filter of all values of a column in a data file.
 
     Args:
         source: The file.
-        footer: Its footer.
+        footer: The file's footer.
         leaf: The column.
         plan: Rate and limits.
         partial: Gets every value.
@@ -239,7 +241,7 @@ def value_filter(
 
 
 def empty(row_group: int = WHOLE_FILE) -> Filter:
-    """Return the filter of no values."""
+    """Return the filter of a row group or file without values."""
     return Filter(row_group=row_group, bits=None, num_values=0, ndv=0)
 
 
@@ -250,9 +252,9 @@ def _is_as_listed(found: os.stat_result, file: FileId | None) -> bool:
 
 
 def _is_unchanged(path: str, before: os.stat_result | None) -> bool:
-    """Return whether a path still leads to the same file in the same state."""
+    """Return whether a path still leads to the same file, with the same content."""
     if before is None:
-        return True  # It could not be opened, so that nothing was read.
+        return True  # The file could not be opened, so nothing was read.
     try:
         now = os.stat(path)
     except OSError:
@@ -297,7 +299,7 @@ def _filters(
 
 
 def _num_values(footer: Footer, leaf: Leaf) -> list[int]:
-    """Return the values of each chunk that are not null, `UNKNOWN` if the footer does not tell."""
+    """Return the number of non-null values of each column chunk; `UNKNOWN` if not recorded."""
     values = footer.chunks.value(ChunkField.NUM_VALUES)[:, leaf.ordinal]
     nulls = footer.chunks.value(ChunkField.NULL_COUNT)[:, leaf.ordinal]
     known = (nulls >= 0) & (nulls <= values)
@@ -317,7 +319,7 @@ def _problem_of(one: StoredFilter | None, count: int) -> str | None:
 
 
 def _share(max_bytes: int, num_row_groups: int) -> int:
-    """Return the bytes that one of so many filters may have."""
+    """Return the maximum size of the filter of one row group, bytes: a share of `max_bytes`."""
     share = max(max_bytes // max(1, num_row_groups), MIN_BYTES["pow2"])
     return 1 << share.bit_length() - 1
 
@@ -349,7 +351,7 @@ def _taken(one: StoredFilter, bits: Sbbf, count: int, fpp: float, largest: int) 
 def _all_hashes(
     reader: LeafReader, leaf: Leaf, dictionaries: Sequence[DictionaryPage | None]
 ) -> Iterator[NDArray[np.uint64]]:
-    """Yield the hashes of all row groups, each with its dictionary or None."""
+    """Yield the hashes of a column's values, row group by row group, from dictionaries if given."""
     for row_group, dictionary in enumerate(dictionaries):
         yield from hashes_of(reader, leaf, row_group, XXHASH, dictionary)
 
@@ -357,7 +359,7 @@ def _all_hashes(
 def _num_blocks(
     footer: Footer, leaf: Leaf, plan: ColumnPlan, dictionaries: Sequence[DictionaryPage | None]
 ) -> int:
-    """Return the number of blocks to build with, a power of two."""
+    """Return the number of blocks that a filter is built with, a power of two."""
     values = sum(
         plausible_values(footer, leaf, row_group) if dictionary is None else dictionary.num_values
         for row_group, dictionary in enumerate(dictionaries)

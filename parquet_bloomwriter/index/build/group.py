@@ -1,4 +1,4 @@
-"""The work on one group of files: their filters into parts, their values into partial filters.
+"""Build the filters of one group of files: write parts, and insert values into partial filters.
 
 A group holds in memory the filters of one file, the filters that wait to be written (16 MiB for
 each column), and its partial filters of the whole table.
@@ -29,24 +29,25 @@ if TYPE_CHECKING:
     Found = Mapping[str, FileFilters | str]
 
 _BYTES_OF_OPENING = 256 * 1024
-"""Bytes of data that are read in the time that it takes to open a file and write its rows."""
+"""Number of bytes of data that take as long to read as opening a file and writing its filters
+takes."""
 
 _WORTH_A_GROUP = 8 << 20
-"""Bytes of data for each group, at least: each group writes a part for each column, and a lookup
-opens all parts. So a small table, or the few new files of a refresh, get one part."""
+"""Minimum size of the data in a group, bytes. Each group writes a part for each column, and a
+lookup opens all parts. So a small table, or the few new files of a refresh, get one part."""
 
 _OVERLOADED = 4
-"""How many times the rate asked for the filters of row groups may reach when they are united."""
+"""The union of the filters of row groups may reach this multiple of the requested FPP."""
 
 
 def balanced_groups(tasks: Sequence[FileTask], most: int) -> list[list[FileTask]]:
-    """Deal files out to groups of about as much work; no group is empty.
+    """Distribute files over groups of about equal work; no group is empty.
 
     The groups with most work come first; in each group, files are ordered by id.
 
     Args:
         tasks: The files.
-        most: Groups at most; there are fewer if there is less than `_WORTH_A_GROUP` for each.
+        most: Maximum number of groups; fewer if there is less than `_WORTH_A_GROUP` for each.
     """
     by_id = sorted(tasks, key=_file_id)
     weights = [task.file.size + _BYTES_OF_OPENING for task in by_id]
@@ -82,7 +83,7 @@ def build_group(
 
 
 class _Group:
-    """The files that a group writes, while it is at work."""
+    """The files of the index that a group is writing."""
 
     def __init__(self, plan: BuildPlan, stack: ExitStack) -> None:
         self._plan = plan
@@ -116,7 +117,7 @@ class _Group:
                     self._writers[name].append(row)
 
     def result(self, *, partials_in_memory: bool) -> GroupResult:
-        """Bring everything to the disk, and return what was written."""
+        """Sync all written files to the disk, and return the list of them."""
         folder = self._plan.folder
         parts = [writer.close() for writer in self._writers.values()]
         lacking = {one.column for one in self._unindexed}
@@ -152,16 +153,16 @@ def _rows(task: FileTask, found: FileFilters) -> Iterator[PartRow]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FileFilter:
-    """One filter of all values that a column has in a file."""
+    """One filter of all values of a column in a data file."""
 
     bits: Sbbf
     leaf: Leaf
     num_values: int
-    """Inserted, not null; -1 unknown."""
+    """Number of inserted values, nulls excluded; -1: unknown."""
 
 
 def filter_of_file(location: str, column: str, *, fpp: float, max_bytes: int) -> FileFilter | str:
-    """Make one filter of all values that a column has in a file, in memory.
+    """Make one filter of all values of a column in a data file, in memory.
 
     The file's own filters are united if the rate of their union is good enough, else its values are
     read.

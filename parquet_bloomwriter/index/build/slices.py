@@ -1,8 +1,8 @@
 """Write the slices of a column: `_slices-<uuid>.bfslice`, see `format.slice_file`.
 
-The filters of a group are turned in tiles: some of the filters, some of the blocks of each. Memory
-is bounded by one tile of `_TILE_BYTES`, some megabytes of its slices, and what the parts say of
-their filters, some 500 bytes of each.
+The filters of a group are transposed in tiles: some of the filters, some of the blocks of each.
+Memory is bounded by one tile of `_TILE_BYTES`, some megabytes of its slices, and the facts about
+the filters in the parts, some 500 bytes for each filter.
 
     the group fits into one tile      read and written in one go
     up to 65,536 filters              all filters, some blocks of each: every slice is written
@@ -10,8 +10,8 @@ their filters, some 500 bytes of each.
     more filters                      as many filters as fit, at least 65,536 (the last tile: what
                                       is left): 8 KiB of every slice, or more, are written
 
-So pieces of filters of at least 4 KiB, or filters that are smaller, are read one behind the other,
-and the file's room is taken before anything is written into it.
+So pieces of filters of at least 4 KiB, or whole smaller filters, are read one after the other. Disk
+space for the file is reserved before it is written.
 """
 
 # ruff: noqa: PTH118, PTH120  paths are strings, as in the entries
@@ -60,53 +60,53 @@ if TYPE_CHECKING:
 
 _TILE_BYTES = 256 << 20
 _TILE_FILTERS = 1 << 16
-"""Filters of a tile, unless the group has fewer: 8 KiB of each slice."""
+"""Number of filters in a tile, unless the group has fewer: 8 KiB of each slice."""
 
 _TURNED_BYTES = 16 << 20
-"""Slices that are held at once."""
+"""Size of the slices that are in memory at the same time, bytes."""
 
 _SLAB_BYTES = 4 << 20
-"""Read at once, about."""
+"""Approximate number of bytes that are read at once."""
 
 _ALIGNED = 64
-"""Filters of a tile are a multiple of this."""
+"""The number of filters in a tile is a multiple of this number."""
 
 _BITS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SlicePlan:
-    """The groups of filters of one column that slices are to be made of."""
+    """The groups of filters of one column that get slices."""
 
     filters: ColumnFilters
     files: FileTable
-    """In the order of their ids."""
+    """The data files, in the order of their ids."""
 
     row_groups: NDArray[np.int32]
-    """Of each filter, shape (filters,)."""
+    """Row group of each filter, shape (filters,)."""
 
     groups: tuple[GroupPlan, ...]
     has_slices: NDArray[np.bool_]
-    """Whether each file has all its filters in the groups, shape (files,)."""
+    """Whether all filters of a data file are in groups, shape (files,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupPlan:
-    """One group."""
+    """One group of filters of the same type and size."""
 
     column_type: str
     num_blocks: int
     rows: NDArray[np.int64]
-    """Ordinals of its filters, ascending."""
+    """Ordinals of the group's filters, ascending."""
 
 
 def plan_slices(folder: str, parts: Sequence[IndexFile], files: FileTable) -> SlicePlan | None:
     """Find the groups of a column that are large enough for slices.
 
     Args:
-        folder: Of the index, absolute.
-        parts: Of the column.
-        files: That the version knows.
+        folder: The index's folder, absolute.
+        parts: Parts of the column.
+        files: The data files that the version knows.
 
     Returns:
         The plan; None if no group is large enough.
@@ -245,7 +245,7 @@ class _Writer:
         return self._at, hashlib.sha256(data).hexdigest()
 
     def _places(self) -> tuple[list[int], list[int]]:
-        """Return where the matrix of each group begins, and the number of its first page."""
+        """Return the position of each group's matrix, and the number of its first page."""
         starts, firsts, num_pages = [], [], 0
         for group in self._plan.groups:
             starts.append(self._at)
@@ -273,7 +273,7 @@ class _Writer:
         )
 
     def _records(self) -> Section:
-        """Write the records of all files, and return the section with their places."""
+        """Write the records of all data files, and return the section with their positions."""
         files, places = self._plan.files, []
         for number, first in enumerate(range(0, len(files.ids), layout.RECORD_FILES)):
             which = slice(first, first + layout.RECORD_FILES)
@@ -348,7 +348,7 @@ class _OpenParts:
 
 
 class _GroupWriter:
-    """Writes the matrix of one group."""
+    """Writes the bit matrix of one group of filters."""
 
     def __init__(
         self,
@@ -383,7 +383,7 @@ class _GroupWriter:
                 self._write_tile(tile, first, start, checks)
 
     def _fill(self, tile: NDArray[np.uint8], rows: NDArray[np.int64], first: int) -> None:
-        """Read blocks of filters from their parts, beginning with block `first` of each."""
+        """Read blocks of filters from parts into a tile, from block `first` of each filter on."""
         filters = self._filters
         start, width = first * BYTES_PER_BLOCK, tile.shape[1]
         is_whole = width == self._group.num_blocks * BYTES_PER_BLOCK
@@ -395,7 +395,7 @@ class _GroupWriter:
     def _read(
         self, source: IndexSource, rows: NDArray[np.int64], start: int, width: int
     ) -> NDArray[np.uint8]:
-        """Read bytes of the bitsets of filters that lie at equal distances in one part."""
+        """Read pieces of the bitsets of filters that lie at equal distances in one part."""
         filters, header = self._filters, self._header
         begin, end = int(filters.starts[rows[0]]), int(filters.starts[rows[-1]])
         if start:  # the header was checked with the first blocks
@@ -445,7 +445,7 @@ class _GroupWriter:
     def _write_pieces(
         self, pieces: NDArray[np.uint8], page: int, offset: int, checks: list[int] | None
     ) -> None:
-        """Write a piece of each of some pages; with its checksum, if it is the last piece."""
+        """Write one piece of each of some pages; after a page's last piece, its checksum."""
         stride = self._group.page_bytes
         begin = self._group.start + page * stride + offset
         if checks is not None:
@@ -483,7 +483,7 @@ def _aligned(num_filters: int) -> int:
 
 
 def _take_room(fd: int, num_bytes: int) -> None:
-    """Give a file its room on the disk, in one piece if possible.
+    """Reserve disk space for a whole file, in one piece if possible.
 
     Raises:
         OSError: If there is not so much room.

@@ -5,7 +5,7 @@
     all together    will the index be larger than is allowed?
 
 Footers are read in threads. A file that cannot be read, or lacks a column, is no error as long as
-there are others: it gets no filters, and lookups always keep it. Sizes are estimated from above, as
+there are other files: it gets no filters, and lookups always keep it. Sizes are upper estimates, as
 if all values were different.
 """
 
@@ -49,38 +49,40 @@ if TYPE_CHECKING:
 
 _FILES_AT_ONCE = 32
 _LATENCY = 4
-"""Threads for each core: a mounted disk makes them wait."""
+"""Number of threads for each core: reading footers from a mounted disk is mostly waiting."""
 
 _REMOTE_THREADS = 32
-"""Footers on a store that are read at the same time."""
+"""Number of footers that are read from a store at the same time."""
 
 _HEADER_BYTES = 20
-"""At least as many as the header of a filter has."""
+"""Upper bound for the size of a filter's header, bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSurvey:
-    """One column in all files."""
+    """Facts about one column in all data files."""
 
     name: str
     num_files: int
-    """Files that it can be indexed in."""
+    """Number of data files in which the column can be indexed."""
 
     num_values: int
-    """Its values in these files, nulls included."""
+    """Number of the column's values in these files, nulls included."""
 
     ndv: int
-    """Distinct values that the filter of all values is made for: expected ones, or `num_values`."""
+    """Number of distinct values that the filter of all values is sized for: the expected number, or
+    `num_values`."""
 
     global_blocks: int | None
-    """Blocks of that filter while it is being built; None: there will be too many values."""
+    """Number of blocks of the filter of all values while it is built; None: it is not built,
+    because there would be too many values."""
 
     file_bytes: int
-    """Filters of files, estimated from above."""
+    """Upper estimate of the size of the filters of all data files, bytes."""
 
     @property
     def total_bytes(self) -> int:
-        """Filters of files and the filter of all values, estimated from above."""
+        """Upper estimate of the size of all filters of the column, bytes."""
         return self.file_bytes + (self.global_blocks or 0) * BYTES_PER_BLOCK
 
 
@@ -89,20 +91,22 @@ class Survey:
     """The files of a table, as their footers describe them."""
 
     files: tuple[tuple[FileId, int], ...]
-    """Files that can be read, with their numbers of rows."""
+    """The data files that can be read, with their numbers of rows."""
 
     left_out: tuple[LeftOut, ...]
-    """Files that cannot be read. No version knows them: the next refresh looks at them again."""
+    """The data files that cannot be read. The version does not know these files: the next refresh
+    looks at them again."""
 
     columns: tuple[ColumnSurvey, ...]
-    """In the order of the configuration."""
+    """The columns, in the order of the configuration."""
 
     names: frozenset[str]
-    """Dotted names of all leaf columns in the files that can be read: an index knows no others."""
+    """Dotted names of all leaf columns in the files that can be read; an index knows no other
+    columns."""
 
     @property
     def total_bytes(self) -> int:
-        """The whole index, estimated from above."""
+        """Upper estimate of the size of the whole index, bytes."""
         return sum(column.total_bytes for column in self.columns)
 
 
@@ -121,7 +125,7 @@ def survey_files(
         files: The files.
         config: The columns, and limits.
         strict: Whether each column must be one that can be indexed in some file, at least.
-        table: What knows whether a column of a file is the table's, if its metadata tell.
+        table: The table, if it has metadata that describe the columns of its files.
 
     Raises:
         InvalidArgument: If no file can be read, a column cannot be indexed in any of them, the
@@ -173,11 +177,11 @@ def check_complete(config: IndexConfig, left_out: Sequence[LeftOut]) -> None:
 
 
 def check_nothing_unknown(options: Mapping[str, str], leftovers: Leftovers) -> None:
-    """Check that a listing passed over nothing unknown, if lookups by the index list nothing.
+    """Check that a listing skipped no unknown file, if lookups by the index list nothing.
 
     Args:
-        options: Of the index's entry.
-        leftovers: What the listing passed over.
+        options: Options of the index's log entry.
+        leftovers: The files that the listing skipped.
 
     Raises:
         InvalidArgument: If the contract is "immutable", and links lead nowhere.
@@ -193,31 +197,32 @@ def check_nothing_unknown(options: Mapping[str, str], leftovers: Leftovers) -> N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ColumnFacts:
-    """One column in one file."""
+    """Facts about one column in one data file."""
 
     problem: str
-    """Why it cannot be indexed, a clause; empty if it can."""
+    """The reason why the column cannot be indexed, a clause; empty if it can be indexed."""
 
     num_values: int = 0
-    """Nulls included."""
+    """Number of the column's values, nulls included."""
 
     filter_bytes: int | None = None
-    """Bytes of its filters with their headers; None if not all row groups have one."""
+    """Size of the column's filters with their headers, bytes; None if some row group has no
+    filter."""
 
     num_row_groups: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FileFacts:
-    """One file."""
+    """Facts about one data file, from its footer."""
 
     problem: str
-    """Why it cannot be read, a clause; empty if it can."""
+    """The reason why the file cannot be read, a clause; empty if it can be read."""
 
     num_rows: int = -1
     leaves: tuple[Leaf, ...] = ()
     columns: tuple[_ColumnFacts, ...] = ()
-    """In the order of the configuration; empty if the file cannot be read."""
+    """The columns, in the order of the configuration; empty if the file cannot be read."""
 
 
 def _file(pair: tuple[FileId, _FileFacts]) -> FileId:
@@ -265,7 +270,7 @@ def _facts(footer: Footer, columns: Sequence[_Column], table: MetadataTable | No
 
 
 def _why_unlike(table: MetadataTable, footer: Footer, columns: Sequence[_Column]) -> str:
-    """Return why lookups could take values of a file for others; then it has no filters."""
+    """Return why lookups could misread the values of a file, so that it gets no filters; or ""."""
     for name, field_id in columns:
         leaf = find_column(footer, name, field_id)
         if not isinstance(leaf, str) and (why := table.table.why_unlike(footer, name, leaf)):
@@ -310,7 +315,7 @@ def _in_all(
 
 
 def _bytes_in_file(column: IndexedColumn, facts: _ColumnFacts, config: IndexConfig) -> int:
-    """Return the bytes that a file's filters have at most."""
+    """Return the maximum size of a file's filters of one column, bytes."""
     if config.origin != "values" and facts.filter_bytes is not None:
         smallest = facts.num_row_groups * (MIN_BYTES["pow2"] + _HEADER_BYTES)
         return min(facts.filter_bytes, config.max_file_bytes + smallest)
@@ -332,11 +337,11 @@ def _check_files(files: Sequence[FileId], facts: Sequence[_FileFacts]) -> None:
 
 
 def _check_column(name: str, facts: Sequence[_FileFacts], at: int, *, is_known: bool) -> None:
-    """Raise if a column can be indexed in no file, with the reason that most files give.
+    """Raise if no file has a column that can be indexed, with the reason that most files give.
 
     Args:
-        name: The column's.
-        facts: Of all files that can be read.
+        name: Name of the column.
+        facts: Facts about all files that can be read.
         at: The column's position among those of the index.
         is_known: Whether the table has the column, for certain.
     """

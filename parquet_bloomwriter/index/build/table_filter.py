@@ -5,7 +5,7 @@ the same size, which is large enough for the values of the whole table. Their OR
 the table, and is folded to the rate asked for.
 
 Filters of other sizes, from files and from older versions of an index, can be joined too: see
-`sbbf.union`. The exact rate of the union says whether it is of any use.
+`sbbf.union`. The exact FPP of the union decides whether it is of any use.
 """
 
 # ruff: noqa: PTH120  paths are strings, as in the entries
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.entry import IndexFile
 
 MAX_USEFUL_RATE = 0.5
-"""A filter with a higher rate is of no use."""
+"""A filter with a higher FPP is not written: it would be of no use."""
 
 _PIECE_BYTES = 4 << 20
 _WORD_BYTES = 4
 _SLACK = 1.25
-"""How many times its lowest possible rate a filter may have, if it can then be folded further."""
+"""A filter may reach this multiple of its lowest possible FPP, if it can then be folded further."""
 
 
 class Partial:
-    """The values of one column in one group of files. Not safe in threads."""
+    """A partial filter: the values of one column in one group of files. Not safe in threads."""
 
     def __init__(self, num_blocks: int) -> None:
         """Prepare a filter of `num_blocks`, a power of two."""
@@ -59,11 +59,11 @@ class Partial:
         self._union.add(bits.blocks)
 
     def in_memory(self, column: str) -> PartialFilter:
-        """Return the filter, once."""
+        """Return the filter as a value in memory; may be called once."""
         return PartialFilter(column=column, bits=self._union.joined())
 
     def write(self, version_folder: str, column: str) -> PartInfo:
-        """Write the filter, once; the file is needed only until it is joined with others.
+        """Write the filter to a temporary file for the join of filters; may be called once.
 
         Raises:
             OSError: If the filter cannot be written.
@@ -74,18 +74,18 @@ class Partial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """A filter of all values that was written."""
+    """The filter of all values of a column, written to a file."""
 
     file: IndexFile
     fpp: float
-    """Exact rate of this very filter."""
+    """Exact FPP of this filter."""
 
     ndv: int
-    """Distinct values, estimated."""
+    """Estimated number of distinct values."""
 
 
 FROM_VALUES = "an index made from values, with enough expected items, has one"
-"""What helps where the filters of files are too full to be joined."""
+"""Remedy to name in messages, when the filters of files are too full to be joined."""
 
 
 def merge_partials(
@@ -130,7 +130,7 @@ def merge_partials(
 
 
 def _add_file(union: FilterUnion, folder: str, file: IndexFile) -> None:
-    """Add the filter of a file, read in pieces."""
+    """Add the filter in a file to a union, read in pieces."""
     with open_filter(folder, file) as (source, header):
         num_blocks = header.num_bytes // BYTES_PER_BLOCK
         if num_blocks & (num_blocks - 1) or header.num_bytes > MAX_BYTES:

@@ -36,7 +36,10 @@ class ThreadEngine:
 
     @property
     def num_groups(self) -> int:
-        """One group for each thread: each group has a partial filter of the whole table."""
+        """Number of groups: one for each thread.
+
+        Each group has a partial filter of the whole table.
+        """
         return self._jobs
 
     def build(
@@ -72,4 +75,4 @@ class ThreadEngine:
 
 
 class _StoppedError(Exception):
-    """The result is not needed any more."""
+    """Raised in threads whose result is no longer needed."""

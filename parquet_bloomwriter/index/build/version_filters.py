@@ -1,4 +1,4 @@
-"""The filters of a new version: an engine is given a plan and groups of files, and builds them.
+"""Build the filters of a new version: an engine receives a plan and groups of files.
 
 An engine may write more than it returns (a task that ran twice). Only what it returns counts; the
 commit of the version checks that these files exist, and removes all others.
@@ -29,25 +29,25 @@ CHANGED = "it changed while it was being read, or a change might not show in its
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
-    """The files that an engine wrote, and what they cover."""
+    """The files of the index that an engine wrote, and the data files that they cover."""
 
     tasks: tuple[FileTask, ...] = ()
-    """The files that the new version knows, ordered by id."""
+    """The data files that the new version knows, ordered by id."""
 
     parts: tuple[PartInfo, ...] = ()
     partials: tuple[PartInfo | PartialFilter, ...] = ()
     incomplete: frozenset[str] = frozenset()
-    """Columns whose partial filters lack values."""
+    """Names of columns whose partial filters lack values."""
 
     unindexed: tuple[Unindexed, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
     def parts_of(self, column: str) -> tuple[IndexFile, ...]:
-        """Return the files that hold a column's filters."""
+        """Return the parts that hold a column's filters."""
         return tuple(part.file for part in self.parts if part.column == column)
 
     def partials_of(self, column: str) -> list[IndexFile | Sbbf]:
-        """Return a column's partial filters of all values, or the files that hold them."""
+        """Return a column's partial filters of all values: in memory, or as files of the index."""
         return [
             part.bits if isinstance(part, PartialFilter) else part.file
             for part in self.partials
@@ -82,11 +82,11 @@ def make_plan(
     """Plan the filters of a version.
 
     Args:
-        config: How the index is made.
+        config: The configuration of the index.
         num_distinct: By column, the distinct values that partial filters of all files are made
             for; other columns get none.
-        root: The table's, absolute.
-        folder: The version's, absolute.
+        root: Root of the table, absolute.
+        folder: Folder of the version, absolute.
     """
     columns = tuple(
         ColumnPlan(
@@ -112,9 +112,9 @@ def build_filters(
 
     Args:
         tasks: The files.
-        plan: Which filters, and how.
-        engine: What does the work; None: threads of this process.
-        progress: Told how the work goes on.
+        plan: Which filters to build, and how.
+        engine: The engine that builds them; None: threads of this process.
+        progress: Receives the progress of the work.
 
     Raises:
         IndexProblem: If the engine did not work on all files.
@@ -137,7 +137,7 @@ def build_filters(
 
 
 def _take_all(results: Iterable[GroupResult]) -> list[GroupResult]:
-    """Take all results; if that fails, an engine that is still at work is stopped."""
+    """Take all results; on an error, stop an engine that is still at work."""
     try:
         return list(results)
     finally:
@@ -165,7 +165,7 @@ def _join(
 
 
 def _lacking(plan: BuildPlan, result: GroupResult) -> set[str]:
-    """Return the columns whose values in a group are in no partial filter, for any reason."""
+    """Return the columns whose values in some group are missing from the partial filters."""
     asked = {column.name for column in plan.columns if column.global_blocks is not None}
     return (asked - {part.column for part in result.partials}) | set(result.incomplete)
 

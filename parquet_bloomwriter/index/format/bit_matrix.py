@@ -1,4 +1,4 @@
-"""The two loops over matrices of bits: turning filters into slices, and the AND of slices.
+"""The two loops over matrices of bits: the transpose of filters into slices, and the AND of slices.
 
     filters    one row of c bytes for each of t filters          shape (t, c)
     slices     one row of t bits for each bit of a filter        shape (8 c, t / 8)
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BITS = 64
-"""Of one number."""
+"""Number of bits in one number."""
 
 _BYTES = 8
 
@@ -36,10 +36,12 @@ _EXCHANGES = (
     (2, np.uint64(0x3333333333333333)),
     (1, np.uint64(0x5555555555555555)),
 )
-"""Distance d in rows and in bits; and the bits of a row that row + d gets, d bits higher up."""
+"""Distance d, in rows and in bits; and the mask of the bits of a row that are exchanged with row +
+d, which has them d bits higher up."""
 
 _ACROSS, _DOWN = 64, 16
-"""Matrices of 64 x 64 bits that are turned together: 512 KiB, which the processor's cache holds."""
+"""Number of 64 x 64 matrices that are transposed together: 512 KiB, which fit into the processor's
+cache."""
 
 
 def transpose(filters: NDArray[np.uint8], slices: NDArray[np.uint8]) -> None:
@@ -47,7 +49,7 @@ def transpose(filters: NDArray[np.uint8], slices: NDArray[np.uint8]) -> None:
 
     Args:
         filters: Shape (t, c), multiples of 64 and 8, contiguous.
-        slices: Where the result goes, shape (8 c, t / 8), contiguous.
+        slices: The array for the result, shape (8 c, t / 8), contiguous.
     """
     num_filters, num_bytes = filters.shape
     above, across = num_filters // _BITS, num_bytes // _BYTES
@@ -61,12 +63,12 @@ def transpose(filters: NDArray[np.uint8], slices: NDArray[np.uint8]) -> None:
 
 
 def and_rows(rows: Iterable[NDArray[np.uint64]], result: NDArray[np.uint64]) -> bool:
-    """Put the AND of rows of bits into `result`, and say whether any bit is left.
+    """Write the AND of rows of bits into `result`, and return whether any bit is left.
 
     Rows are taken as long as any bit is left: those behind need not be read.
 
     Args:
-        rows: At least one, each of the shape of `result`.
+        rows: Rows of bits, at least one, each of the shape of `result`.
         result: Shape (n,); what it held is overwritten.
     """
     result[:] = np.uint64(0xFFFFFFFFFFFFFFFF)

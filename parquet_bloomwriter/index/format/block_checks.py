@@ -47,46 +47,47 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MEMBERS = 16
-"""Filters of a group, except of the last one. A lookup that asks one filter of a group reads as
-many blocks; the more there are, the less is read by a lookup that asks all of them."""
+"""Number of filters in a group, except in the last group. A lookup that asks one filter of a group
+reads this number of blocks; larger groups make a lookup that asks all filters read less."""
 
 _BLOCKS_AT_ONCE = 1 << 15
-"""Blocks of each filter that are hashed together; all hashes would take a quarter of its size."""
+"""Number of blocks of each filter that are hashed together; the hashes of all blocks would take a
+quarter of the filter's size."""
 
 _P = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = (2 * np.arange(MAX_MEMBERS, dtype=np.uint64) + np.uint64(1)) * _P
-"""By the ordinal of a filter in its group."""
+"""The factor of each filter in the sum of its group, by its ordinal in the group."""
 
 _HALF = np.uint64(32)
 _ROW_GROUP_BITS = 32
 
 
 def seed_of(path: str) -> int:
-    """Return what the checksums of a file begin with, by its name."""
+    """Return the seed of a file's checksums, which follows from the file's name."""
     return xxh64(os.path.basename(path).encode(errors="surrogatepass"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bundle:
-    """The n filters of one size in one row group."""
+    """A bundle: the n filters of one size in one row group of a part."""
 
     rows: NDArray[np.int64]
-    """Their rows in the row group, ascending, shape (n,)."""
+    """Rows of the filters in the row group, ascending, shape (n,)."""
 
     num_blocks: int
-    """Of each, z."""
+    """Number of blocks of each filter, z."""
 
     first_check: int
-    """Checksums of the row group before those of this bundle."""
+    """Number of checksums of the row group that precede those of this bundle."""
 
     @property
     def num_groups(self) -> int:
-        """Groups of filters."""
+        """Number of groups of filters."""
         return max(1, len(self.rows) // _MEMBERS)
 
     @property
     def num_checks(self) -> int:
-        """Checksums."""
+        """Number of checksums."""
         return self.num_blocks * self.num_groups
 
 
@@ -117,8 +118,8 @@ def checks_of(filters: Sequence[bytes], seed: int, row_group: int = 0) -> bytes:
 
     Args:
         filters: Usual header and bitset of each; empty: there is none.
-        seed: Of the file.
-        row_group: Its ordinal.
+        seed: Seed of the file's checksums.
+        row_group: Ordinal of the row group.
     """
     lengths = np.array([len(one) for one in filters], np.int64)
     found = []
@@ -132,7 +133,7 @@ def checks_of(filters: Sequence[bytes], seed: int, row_group: int = 0) -> bytes:
 def checks_of_bundle(
     bundle: Bundle, bitsets: Sequence[NDArray[np.uint8]], seed: int, row_group: int = 0
 ) -> bytes:
-    """Return the checksums of a bundle, of whose filters these are the bitsets."""
+    """Return the checksums of a bundle, from the bitsets of its filters."""
     checks = np.empty((bundle.num_blocks, bundle.num_groups), "<u4")
     groups = CheckedGroups.of(bundle, starts=bundle.rows, checks=0, seed=seed, row_group=row_group)
     for group, (first, size) in enumerate(zip(groups.first, groups.size, strict=True)):
@@ -151,7 +152,7 @@ def hashes_of_blocks(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Return the XXH64 of each block.
 
     Args:
-        bits: Of k filters, or blocks of them, shape (k, bytes).
+        bits: Bitsets of k filters, or blocks of them, shape (k, bytes).
 
     Returns:
         Shape (k, blocks).
@@ -168,9 +169,9 @@ def sums_of(
     """Return the sum S of each group.
 
     Args:
-        hashes: Of one or some blocks of all filters, shape (filters,) or (filters, blocks).
+        hashes: Hashes of one block or more of all filters, shape (filters,) or (filters, blocks).
         slots: Ordinal of each filter in its group, shape (filters,).
-        firsts: Where each group begins among the filters, ascending, shape (groups,).
+        firsts: Position of each group's first filter, ascending, shape (groups,).
 
     Returns:
         Shape (groups,) or (groups, blocks).
@@ -185,13 +186,13 @@ def sums_of(
 def check_values(
     sums: NDArray[np.uint64], ordinals: NDArray[np.int64], seeds: NDArray[np.uint64] | np.uint64
 ) -> NDArray[np.uint32]:
-    """Return the checksums of sums; the shapes are those of the sums, or broadcast to them."""
+    """Return the checksum of each sum; the shapes are those of the sums, or broadcast to them."""
     salts = (ordinals.astype(np.uint64) + np.uint64(1)) * _P
     return (((sums ^ seeds ^ salts) * _P) >> _HALF).astype(np.uint32)
 
 
 _FIRST, _SIZE, _BLOCKS, _CHECKS, _STRIDE, _ORDINAL, _SEED = range(1, 8)
-"""Words of a group, see `kernels.layout.GROUP_WORDS`."""
+"""Positions of the words of a group, see `kernels.layout.GROUP_WORDS`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -199,14 +200,14 @@ class CheckedGroups:
     """The g groups of one or several files, bundle by bundle, and their N filters, the members."""
 
     starts: NDArray[np.int64]
-    """Where the bitset of each member begins, absolute, bytes, shape (N,)."""
+    """Absolute position of each member's bitset in its file, bytes, shape (N,)."""
 
     part_of: NDArray[np.int64]
-    """Ordinal of the file of each group, shape (g,)."""
+    """Ordinal of the file that each group is in, shape (g,)."""
 
     words: NDArray[np.int64]
-    """What `kernels.probe_groups` gets of each group, shape (g, `GROUP_WORDS`); the words of the
-    file, the hash, the answers and the state are zeros."""
+    """The words of each group for `kernels.probe_groups`, shape (g, `GROUP_WORDS`); the words of
+    the file, the hash, the answers and the state are zeros."""
 
     @classmethod
     def of(
@@ -216,10 +217,10 @@ class CheckedGroups:
 
         Args:
             bundle: The bundle.
-            starts: Where the bitset of each of its filters begins.
-            checks: Where the checksums of the row group begin, absolute, bytes.
-            seed: Of the file.
-            row_group: Its ordinal.
+            starts: Position of each filter's bitset, absolute, bytes.
+            checks: Position of the row group's checksums, absolute, bytes.
+            seed: Seed of the file's checksums.
+            row_group: Ordinal of the row group.
         """
         num = bundle.num_groups
         at = bundle.first_check + np.arange(num)
@@ -236,7 +237,7 @@ class CheckedGroups:
 
     @classmethod
     def joined(cls, groups: Sequence[CheckedGroups], files: Sequence[int]) -> Self:
-        """Return groups one behind the other; `files` has the ordinal of the file of each."""
+        """Concatenate groups; `files` has the ordinal of each group's file."""
         if len(groups) == 1:
             (one,) = groups
             return cls(starts=one.starts, part_of=one.part_of + files[0], words=one.words)
@@ -252,27 +253,27 @@ class CheckedGroups:
 
     @property
     def first(self) -> NDArray[np.int64]:
-        """The first member of each group, shape (g,)."""
+        """Ordinal of the first member of each group, shape (g,)."""
         return self.words[:, _FIRST]
 
     @property
     def size(self) -> NDArray[np.int64]:
-        """Members of each group, shape (g,)."""
+        """Number of members of each group, shape (g,)."""
         return self.words[:, _SIZE]
 
     @property
     def num_blocks(self) -> NDArray[np.int64]:
-        """Blocks of each member, z, shape (g,)."""
+        """Number of blocks of each member, z, shape (g,)."""
         return self.words[:, _BLOCKS]
 
     @property
     def checks(self) -> NDArray[np.int64]:
-        """Where the checksum of block 0 is, absolute, bytes, shape (g,)."""
+        """Absolute position of the checksum of block 0, bytes, shape (g,)."""
         return self.words[:, _CHECKS]
 
     @property
     def stride(self) -> NDArray[np.int64]:
-        """Groups of the bundle: checksums of neighbouring blocks are so many apart; shape (g,)."""
+        """Distance between a group's checksums of neighbouring blocks, in checksums; shape (g,)."""
         return self.words[:, _STRIDE]
 
     @property
@@ -282,22 +283,22 @@ class CheckedGroups:
 
     @property
     def seed(self) -> NDArray[np.uint64]:
-        """Seed of the file, shape (g,)."""
+        """Seed of the file's checksums, shape (g,)."""
         return self.words[:, _SEED].view(np.uint64)
 
     @property
     def num_bytes_held(self) -> int:
-        """Memory, bytes."""
+        """Size in memory, bytes."""
         return self.starts.nbytes + self.part_of.nbytes + self.words.nbytes
 
     def members(self, which: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the members of some groups, group by group, and where each group begins there."""
+        """Return the members of some groups, group by group, and where each group begins."""
         sizes = self.size[which]
         firsts = np.cumsum(sizes) - sizes
         return np.repeat(self.first[which] - firsts, sizes) + np.arange(sizes.sum()), firsts
 
     def holding(self, members: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the groups that some members belong to, ascending."""
+        """Return the ordinals of the groups that some members belong to, ascending."""
         if len(members) == len(self.starts):
             return np.arange(len(self.words))
         wanted = np.zeros(len(self.words), np.bool_)

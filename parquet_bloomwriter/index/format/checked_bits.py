@@ -1,4 +1,4 @@
-"""Bits of filters that are compared with their checksums before any answer is taken from them.
+"""Lookups in bits of filters that are compared with their checksums before they give an answer.
 
 A checksum covers the same block of a group of filters (see `format.block_checks`). So if a lookup
 asks some filter of a group, it reads this block of all filters of the group; as lookups ask nearly
@@ -34,10 +34,10 @@ _SALT = np.array(SALT, np.uint32)
 _BIT_SHIFT = np.uint32(27)
 _HALF = np.uint64(32)
 _FEW = 4
-"""How many checksums that lie together make it worth reading them by one request."""
+"""Number of checksums close together from which one request for all of them is worth it."""
 
 _SLAB_BYTES = 4 << 20
-"""Of filters that are read whole at once, about."""
+"""Approximate size of the filters that are read whole at once, bytes."""
 
 
 def mask_of(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -55,15 +55,15 @@ def look_up(  # noqa: PLR0913, PLR0917  as a kernel has them
     answers: NDArray[np.bool_],
     reader: BatchReader,
 ) -> None:
-    """Look a hash up in each member of some groups.
+    """Look up a hash in each member of some groups of filters.
 
     Args:
         groups: The groups.
-        which: Some of them, shape (c,); one may be there several times, with several hashes.
-        hashes: The hash for each of these, shape (c,) or (1,).
-        targets: Where among the answers that of the first member of each belongs, shape (c,).
+        which: Ordinals of groups, shape (c,); a group may occur several times, with several hashes.
+        hashes: The hash for each of these groups, shape (c,) or (1,).
+        targets: Position in `answers` of each group's first member, shape (c,).
         answers: To be written: whether each member might contain the hash.
-        reader: Of their files, by the ordinals in `groups.part_of`.
+        reader: Reads the files of the groups, by the ordinals in `groups.part_of`.
 
     Raises:
         IndexProblem: If any bit is not as it was written.
@@ -92,7 +92,7 @@ def look_up(  # noqa: PLR0913, PLR0917  as a kernel has them
 def _have_bits(
     groups: CheckedGroups, which: NDArray[np.int64], hashes: NDArray[np.uint64], reader: BatchReader
 ) -> NDArray[np.bool_]:
-    """Do the same without a kernel; return the answers group by group."""
+    """Look up hashes without the kernel; return the answers for the members, group by group."""
     members, firsts = groups.members(which)
     owner = np.repeat(np.arange(len(which)), groups.size[which])
     blocks = _blocks(groups, which, hashes)
@@ -118,7 +118,7 @@ def _have_bits(
 def _blocks(
     groups: CheckedGroups, which: NDArray[np.int64], hashes: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
-    """Return the ordinal of the block of each hash."""
+    """Return the ordinal of the block that each hash falls into."""
     num_blocks = groups.num_blocks[which].astype(np.uint64)
     found: NDArray[np.int64] = (((hashes >> _HALF) * num_blocks) >> _HALF).astype(np.int64)
     return found
@@ -127,7 +127,7 @@ def _blocks(
 def ranges_of(
     groups: CheckedGroups, which: NDArray[np.int64], hashes: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what `look_up` will read: ordinals of files, and ranges, shape (n, 2)."""
+    """Return the ranges that `look_up` will read: ordinals of files, and ranges, shape (n, 2)."""
     members, _ = groups.members(which)
     owner = np.repeat(np.arange(len(which)), groups.size[which])
     block = _blocks(groups, which, hashes)
@@ -145,7 +145,7 @@ def _checks(
     blocks: NDArray[np.int64],
     reader: BatchReader,
 ) -> NDArray[np.uint32]:
-    """Read the checksums of some blocks, those that lie together by one request."""
+    """Read the checksums of some blocks; checksums close together are read by one request."""
     parts = groups.part_of[which]
     at = groups.checks[which] + CHECK_BYTES * groups.stride[which] * blocks
     is_first = np.ones(len(at), np.bool_)
@@ -170,7 +170,7 @@ def whole_filters(
 
     Args:
         groups: The groups.
-        slab: Some of them, as `slabs` returns them.
+        slab: Ordinals of groups, as `slabs` returns them.
         source: Their file.
 
     Returns:
@@ -197,7 +197,7 @@ def whole_filters(
 
 
 def slabs(groups: CheckedGroups, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Cut groups into runs of neighbours in one bundle, of some megabytes each."""
+    """Cut groups into runs of neighbours in one bundle, some megabytes of filters each."""
     same = (np.diff(groups.part_of[which]) == 0) & (np.diff(groups.ordinal[which]) == 1)
     same &= np.diff(groups.num_blocks[which]) == 0
     ends = np.cumsum(groups.size[which] * groups.num_blocks[which] * BYTES_PER_BLOCK)
@@ -206,7 +206,7 @@ def slabs(groups: CheckedGroups, which: NDArray[np.int64]) -> list[NDArray[np.in
 
 
 def _all_checks(groups: CheckedGroups, slab: NDArray[np.int64], num_blocks: int) -> list[Range]:
-    """Return where the checksums of all blocks of neighbouring groups are."""
+    """Return the ranges of the checksums of all blocks of neighbouring groups."""
     start, stride = int(groups.checks[slab[0]]), CHECK_BYTES * int(groups.stride[slab[0]])
     width = CHECK_BYTES * len(slab)
     if width == stride:
@@ -215,7 +215,7 @@ def _all_checks(groups: CheckedGroups, slab: NDArray[np.int64], num_blocks: int)
 
 
 def not_as_written(source: Source, byte: int) -> IndexProblem:
-    """Return the error for bits that do not have the checksum that was written with them."""
+    """Return the error for bits whose checksum is wrong."""
     return IndexProblem(
         "the bits of a Bloom filter are not as they were written",
         path=source.name,

@@ -1,4 +1,4 @@
-"""Columns of an index: which leaf column of a file is meant, and how its type is stored.
+"""The columns of an index: finding the leaf column in a file by name, and storing its type as JSON.
 
 An indexed column has a name, its dotted path. Readers differ in whether case matters in names: a
 name that matches two leaf columns when case is ignored is ambiguous, and no column is chosen; a
@@ -41,14 +41,15 @@ _SPELLINGS: dict[Part, tuple[str, ...]] = {
     "key": ("key_value.key", "map.key", "key"),
     "value": ("key_value.value", "map.value", "value"),
 }
-"""What writers call the leaf column of a part of a list or map; the files of a table may differ."""
+"""The paths by which writers name the leaf column of a part of a list or map; the files of a table
+may differ."""
 
 _SHOWN = 5
-"""Names that a reason lists."""
+"""Maximum number of names that a reason lists."""
 
 
 def resolve_column(leaves: tuple[Leaf, ...], name: str) -> Leaf | str:
-    """Find the leaf column that an indexed column is in a file.
+    """Find the leaf column of a file for the name of an indexed column.
 
     Args:
         leaves: All leaf columns of the file.
@@ -69,12 +70,12 @@ def resolve_column(leaves: tuple[Leaf, ...], name: str) -> Leaf | str:
 
 
 def columns_holding(names: Iterable[str], list_or_map: str, part: Part) -> list[str]:
-    """Return the indexed columns that hold a part of a list or a map.
+    """Return the indexed columns that hold a part (elements, keys or values) of a list or a map.
 
     Args:
-        names: Of the indexed columns.
-        list_or_map: Its dotted path.
-        part: What of it.
+        names: Names of the indexed columns.
+        list_or_map: Dotted path of the list or map.
+        part: The part: elements, keys or values.
     """
     above = f"{list_or_map}."
     return [
@@ -90,7 +91,7 @@ def columns_holding(names: Iterable[str], list_or_map: str, part: Part) -> list[
 
 
 def _parts(leaves: tuple[Leaf, ...], lower: str) -> list[Leaf]:
-    """Return the leaves of parts of a list or map, by a name in lower case.
+    """Return the leaf columns of parts of a list or map, by a name in lower case.
 
     The name is that of a list, or one that another writer gives to the leaf column.
     """
@@ -115,10 +116,10 @@ def _indexable(leaf: Leaf, leaves: tuple[Leaf, ...]) -> Leaf | str:
 
 
 def find_column(footer: Footer, name: str, field_id: int | None) -> Leaf | str:
-    """Find the leaf column that an indexed column is in a file.
+    """Find the leaf column of a file for an indexed column, by name or by field id.
 
     Args:
-        footer: The file's.
+        footer: The file's footer.
         name: The indexed column's dotted path.
         field_id: By which a table knows the column, whatever its name is in the file; None: by
             name.

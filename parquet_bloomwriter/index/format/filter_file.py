@@ -3,10 +3,11 @@
     _global-<uuid>.bloom    | header | bitset | checksums |     see `block_checks`
     partial-<uuid>.bloom    | header | bitset |                 of some files, until it is joined
 
-The header is the usual one, so the bytes of the file give those of the bitset, and a lookup does
-not read the header. The log's entry has the CRC-32 of the whole file: of a small file on a store,
-header and bitset are fetched, and the checksums made from them must agree with it. Files of older
-versions of this package have neither; of them, a lookup reads the header.
+The header is the usual one, so the size of the bitset follows from the size of the file, and a
+lookup does not read the header. The log's entry has the CRC-32 of the whole file: of a small file
+on a store, header and bitset are fetched, and the checksums computed from them must agree with the
+CRC-32. Files of older versions of this package have neither checksums nor CRC-32; in these, a
+lookup reads the header.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the entries
@@ -57,14 +58,14 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
 _HEADER_BYTES = 64
-"""At least as many as a header has."""
+"""Upper bound for the size of a filter's header, bytes."""
 
 _MAX_HASHES = 4096
-"""More are not worth looking up one by one."""
+"""Maximum number of hashes that are looked up one by one; for more, that is not worth it."""
 
 
 def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Say of each hash whether the filter might contain it; few blocks are read for each.
+    """Return for each hash whether the filter might contain it; only a few blocks are read.
 
     Raises:
         IndexProblem: If the file is not as it was written.
@@ -93,15 +94,15 @@ def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDAr
 
 class _Layout(NamedTuple):
     groups: CheckedGroups
-    """The filter as its checksums cover it."""
+    """The filter as a group that its checksums cover."""
 
     tail: Tail
-    """The checksums."""
+    """The checksums at the end of the file."""
 
 
 @lru_cache(maxsize=256)
 def _layout_of(file: IndexFile) -> _Layout | None:
-    """Return what a file holds by its size; None: no filter and checksums have this size."""
+    """Return the layout of a file by its size; None: no filter with checksums has this size."""
     if file.crc is None:
         return None
     # The number of blocks is a power of two.
@@ -129,7 +130,7 @@ register(_layout_of.cache_clear)
 def _might_hold_unchecked(
     source: IndexSource, file: IndexFile, hashes: NDArray[np.uint64]
 ) -> NDArray[np.bool_]:
-    """Look hashes up in a file of an older version."""
+    """Look up hashes in a filter's file of an older version, which has no checksums."""
     if len(hashes) <= _MAX_HASHES and source.fd < 0:
         _prefetch(source, hashes)
     header = _check(source, file)
@@ -205,12 +206,12 @@ def write_filter(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool)
 
 
 def broken(source: Source, problem: str) -> IndexProblem:
-    """Return the error for a file that is not as it was written."""
+    """Return the error for a filter's file that is damaged."""
     return IndexProblem(problem, path=source.name, remedy="Refresh the index in full.")
 
 
 def _prefetch(source: IndexSource, hashes: NDArray[np.uint64]) -> None:
-    """Fetch the header of a filter on a store, and the blocks of hashes, at the same time.
+    """Fetch the header of a filter on a store and the blocks of the hashes, at the same time.
 
     It has the usual header, or else its blocks are fetched again.
     """

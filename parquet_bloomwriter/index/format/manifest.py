@@ -42,27 +42,27 @@ _NUMBERS = (_ID, _SIZE, _MODIFIED, _ROWS)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FileTable:
-    """The m files that a version knows; arrays have shape (m,)."""
+    """The m data files that a version knows; arrays have shape (m,)."""
 
     ids: NDArray[np.int64]
     paths: pa.StringArray
-    """Relative to the table's root, with "/"; absolute if they lie elsewhere."""
+    """Paths relative to the table's root, with "/"; absolute if files are outside of the root."""
 
     sizes: NDArray[np.int64]
-    """Bytes."""
+    """Sizes of the files, bytes."""
 
     modified_ms: NDArray[np.int64]
-    """Milliseconds since 1970 UTC."""
+    """Times of modification, milliseconds since 1970 UTC."""
 
     num_rows: NDArray[np.int64]
-    """By their footers."""
+    """Numbers of rows, from the footers."""
 
     etags: pa.StringArray | None = None
-    """Of objects on a store; None: the files are on a disk."""
+    """ETags of objects on a store; None: the files are on a disk."""
 
     @classmethod
     def of(cls, tasks: Sequence[FileTask]) -> Self:
-        """Make the table of files that were indexed."""
+        """Return the table of the files that got filters."""
         import pyarrow as pa
 
         return cls(
@@ -76,7 +76,7 @@ class FileTable:
 
     @classmethod
     def of_identities(cls, ids: NDArray[np.int64], files: Sequence[FileId]) -> Self:
-        """Make the table of files of which the number of rows does not matter."""
+        """Return a table of files without their numbers of rows."""
         import pyarrow as pa
 
         return cls(
@@ -90,13 +90,13 @@ class FileTable:
 
     @property
     def num_bytes_held(self) -> int:
-        """Memory, bytes."""
+        """Size in memory, bytes."""
         columns = (self.ids, self.paths, self.sizes, self.modified_ms, self.num_rows)
         held = sum(int(column.nbytes) for column in columns)
         return held + (0 if self.etags is None else int(self.etags.nbytes))
 
     def select(self, which: NDArray[np.bool_]) -> Self:
-        """Return some of the files; `which` has shape (m,)."""
+        """Return the files for which `which`, shape (m,), is true."""
         import pyarrow as pa
 
         return type(self)(
@@ -109,7 +109,7 @@ class FileTable:
         )
 
     def take(self, places: NDArray[np.int64]) -> Self:
-        """Return some of the files, in the order of `places`, 0-based positions."""
+        """Return the files at `places`, 0-based positions, in this order."""
         import pyarrow as pa
 
         return type(self)(
@@ -128,7 +128,7 @@ class FileTable:
         return self.take(np.argsort(self.ids))
 
     def joined(self, more: FileTable) -> Self:
-        """Return the files of both tables, those of `more` last."""
+        """Return the files of both tables, first this table's, then those of `more`."""
         import pyarrow as pa
 
         return type(self)(
@@ -141,7 +141,7 @@ class FileTable:
         )
 
     def identities(self) -> list[FileId]:
-        """Return the files one by one."""
+        """Return the identity of each file, as a list."""
         facts = (self.paths.to_pylist(), self.sizes.tolist(), self.modified_ms.tolist())
         if self.etags is not None:
             return list(map(ObjectId, *facts, self.etags.to_pylist()))
@@ -153,7 +153,7 @@ def write_manifest(path: str, files: FileTable) -> IndexFile:
 
     Args:
         path: Absolute, in a version's folder; there must be no file of that name.
-        files: What to write.
+        files: The files to write into the manifest.
 
     Raises:
         OSError: If the manifest cannot be written; nothing is left of it.
@@ -185,7 +185,7 @@ def read_manifest(path: str, size: int = -1, first_crc: int | None = None) -> Fi
 
     Args:
         path: Absolute.
-        size: Its bytes, as the entry has them; needed on a store.
+        size: Size of the manifest in the log's entry, bytes; needed on a store.
         first_crc: As the entry has it; None: the manifest is of an older version.
 
     Raises:
@@ -216,7 +216,7 @@ def read_manifest(path: str, size: int = -1, first_crc: int | None = None) -> Fi
 
 
 def _etags_of(files: Sequence[FileId]) -> pa.StringArray | None:
-    """Return the ETags of files; None if they are on a disk, and have none."""
+    """Return the ETags of files; None if the files are on a disk."""
     import pyarrow as pa
 
     if not any(file.etag for file in files):

@@ -45,21 +45,21 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source.base import Range
 
 _WRITE_BACK = 16 << 20
-"""Bytes between two write-backs."""
+"""Number of bytes between two write-backs."""
 
 _PIECE_BYTES = 4 << 20
-"""Read at once for a checksum."""
+"""Number of bytes that are read at once for a checksum."""
 
 _MAGIC = b"PAR1"
 _WHOLE_BYTES = 1 << 16
-"""A part of up to so many bytes is read by one request."""
+"""Size up to which a part is read by one request, bytes."""
 
 _LAST_CODEC = 7
-"""parquet.thrift, `CompressionCodec`."""
+"""Largest value of `CompressionCodec` in parquet.thrift."""
 
 
 class WrongBytes(ValueError):
-    """Bytes of an index that are not those that were written."""
+    """Raised when bytes of an index differ from the bytes that were written."""
 
 
 class ParquetOut:
@@ -73,7 +73,7 @@ class ParquetOut:
 
         Args:
             path: Absolute; there must be no file of this name.
-            schema: Of all tables to be written.
+            schema: Schema of all tables that will be written.
             options: For pyarrow's writer.
 
         Raises:
@@ -163,7 +163,7 @@ def check_whole(source: Source, crc: int | None) -> None:
 
 
 class FirstRead:
-    """The footer of a file, and the chunks of some columns, as bytes that have been read.
+    """The footer of a file, and the chunks of some columns, as bytes in memory.
 
     Attributes:
         crc: CRC-32 of all of it, see the head of the module.
@@ -177,7 +177,7 @@ class FirstRead:
         Args:
             source: The file.
             names: The columns; None: all.
-            crc: What the CRC-32 of all of it must be; None: it is not known.
+            crc: The right CRC-32 of all these bytes; None: it is not known.
 
         Raises:
             WrongBytes: If it has another CRC-32.
@@ -229,14 +229,14 @@ class FirstRead:
 
 
 def _crc_of_all(file: BufferSource) -> int:
-    """Return the CRC-32 of a footer and of all columns before it, if nothing else is there."""
+    """Return the CRC-32 of a footer and all column chunks, if nothing else is in the file."""
     footer_bytes = int.from_bytes(file.view[-TAIL_BYTES : -len(_MAGIC)], "little")
     start = max(len(_MAGIC), file.size - TAIL_BYTES - footer_bytes)
     return zlib.crc32(file.view[len(_MAGIC) : start], zlib.crc32(file.view[start:]))
 
 
 def check_footer(footer: Footer, names: Sequence[str] | None) -> None:
-    """Check what a footer says of some columns without repeated values; None: of all columns.
+    """Check the footer's facts on some columns without repeated values; None: on all columns.
 
     Raises:
         ValueError: If there is no such column, or what is said of it contradicts itself.
@@ -259,7 +259,7 @@ def check_footer(footer: Footer, names: Sequence[str] | None) -> None:
 
 
 def _chunks(footer: Footer, names: Sequence[str] | None) -> list[Range]:
-    """Return where the chunks of columns are, in the order in which they stand in the file.
+    """Return the ranges of the chunks of columns, in the order of the file.
 
     Raises:
         ValueError: If there is no such column, or chunks of impossible sizes.
@@ -285,7 +285,7 @@ def _ordinals(footer: Footer, names: Sequence[str] | None) -> list[int]:
 
 
 def _image(size: int, ranges: Sequence[Range], pieces: Sequence[bytes]) -> memoryview:
-    """Return a file of which only some ranges are there, among them its end, as memory.
+    """Return memory that looks like the file: only some ranges have its bytes, among them the end.
 
     The other bytes are zeros, and take no memory: pyarrow reads more from the end than the footer.
 
@@ -299,7 +299,7 @@ def _image(size: int, ranges: Sequence[Range], pieces: Sequence[bytes]) -> memor
 
 
 def integers_of(column: pa.ChunkedArray, dtype: type[np.signedinteger[Any]]) -> NDArray[Any]:
-    """Copy a column of int32 or int64 without nulls; shape (rows,).
+    """Return a column of int32 or int64 without nulls as an array, a copy; shape (rows,).
 
     Raises:
         ValueError: If the column has another type, or nulls.

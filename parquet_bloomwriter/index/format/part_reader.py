@@ -1,4 +1,4 @@
-"""Read a part of an index: what it says of its filters, and where they lie.
+"""Read a part of an index: the facts about its filters, and the positions of the filters.
 
     part-<uuid>.bfindex    one row for each filter, in row groups
     column BFBinary        | page header | length, filter | length, filter | ...    by row group
@@ -89,10 +89,10 @@ _DTYPES: dict[str, type[np.signedinteger[Any]]] = {
     NUM_VALUES: np.int64,
     NDV: np.int64,
 }
-"""The columns of numbers."""
+"""Names and types of the columns of numbers."""
 
 _PAGE_HEADER_BYTES = 256
-"""More than a page header without statistics takes."""
+"""Upper bound for the size of a page header without statistics, bytes."""
 
 _KIND, _UNCOMPRESSED, _COMPRESSED, _COUNT, _ENCODING = 1, 2, 3, 4, 5
 _COUNT_V2, _ENCODING_V2, _DEFINITION_BYTES, _REPETITION_BYTES = 6, 7, 8, 9
@@ -130,42 +130,43 @@ class Part:
     """The n filters of one part, in the order stored; arrays have shape (n,)."""
 
     path: str
-    """Absolute."""
+    """Absolute path of the part."""
 
     state: FileIdentity | ObjectName
-    """The file as it was read."""
+    """Identity of the part's file when it was read."""
 
     file_ids: NDArray[np.int64]
     sizes: NDArray[np.int64]
-    """Of the data files, bytes."""
+    """Sizes of the data files, bytes."""
 
     modified_ms: NDArray[np.int64]
     row_groups: NDArray[np.int32]
-    """-1: the whole file."""
+    """Row group of each filter; -1: the filter is that of the whole file."""
 
     types: tuple[str, ...]
-    """The types of the column in these files, JSON."""
+    """The distinct types of the column in these files, as JSON."""
 
     type_of: NDArray[np.int32]
-    """Ordinal in `types`."""
+    """Ordinal of each filter's column type in `types`."""
 
     starts: NDArray[np.int64]
-    """Absolute position of the filter's header, bytes; 0 where there is no filter."""
+    """Absolute position of each filter's header, bytes; 0 where there is no filter."""
 
     num_bytes: NDArray[np.int32]
-    """Header and bitset; 0 where there are no values, and so no filter."""
+    """Size of each filter's header and bitset, bytes; 0 where there are no values, and so no
+    filter."""
 
     num_values: NDArray[np.int64]
-    """Inserted, -1 unknown."""
+    """Number of inserted values of each filter; -1: unknown."""
 
     ndv: NDArray[np.int64]
-    """Distinct values, estimated, -1 unknown."""
+    """Estimated number of distinct values of each filter; -1: unknown."""
 
     crc: int | None
-    """CRC-32 of the whole file; None if it is of an older version."""
+    """CRC-32 of the whole part; None if an older version of this package wrote it."""
 
     groups: CheckedGroups | None
-    """The filters as their checksums cover them; None if there are none."""
+    """The filters in the groups that their checksums cover; None if there are no checksums."""
 
     member_of: NDArray[np.int64]
     """Ordinal of each filter among the members of `groups`; -1: it has no checksum."""
@@ -221,7 +222,7 @@ def check_part(source: Source, crc: int | None) -> None:
 
     Args:
         source: The part.
-        crc: Of the part, as the log's entry has it; None: there is nothing to compare.
+        crc: CRC-32 of the part in the log's entry; None: there is nothing to compare.
 
     Raises:
         IndexProblem: If they are not those that were written.
@@ -250,7 +251,7 @@ def _opened(source: IndexSource, file: IndexFile, path: str) -> tuple[Footer, pa
 def _numbers(
     table: pa.Table, name: str, dtype: type[np.signedinteger[Any]], path: str
 ) -> NDArray[Any]:
-    """Return a column of numbers without nulls."""
+    """Return a column of numbers, without nulls, as an array."""
     if name not in table.schema.names:
         raise _broken(path, f"it has no column {name}")
     try:
@@ -260,7 +261,7 @@ def _numbers(
 
 
 def _types(table: pa.Table, path: str) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Return the distinct types, and the ordinal of each row's type."""
+    """Return the distinct column types, and the ordinal of each row's type among them."""
     import pyarrow as pa
 
     if TYPE not in table.schema.names or table[TYPE].null_count:
@@ -289,9 +290,9 @@ def _starts_of(
 
     Args:
         source: The part.
-        footer: Of the part.
-        num_bytes: Of each filter, shape (n,).
-        path: The part's, for messages.
+        footer: Footer of the part.
+        num_bytes: Size of each filter, bytes, shape (n,).
+        path: Path of the part, for messages.
         is_checked: Whether the footer and the lengths are certain, so that no page is looked at.
 
     Returns:
@@ -328,7 +329,7 @@ def _groups_of(
     path: str,
     member_of: NDArray[np.int64],
 ) -> CheckedGroups:
-    """Return the filters as their checksums cover them, and fill in `Part.member_of`."""
+    """Return the groups of filters that checksums cover, and fill in `Part.member_of`."""
     column = _binary_column(footer, CHECKS, path)
     found, seed, num_members = [], seed_of(path), 0
     bits = starts + usual_header_length(num_bytes)
@@ -362,7 +363,7 @@ def _bundles(num_bytes: NDArray[np.int64], path: str) -> list[Bundle]:
 
 
 def _row_groups(footer: Footer) -> Iterator[tuple[int, slice]]:
-    """Yield the ordinal of each row group that has rows, and its rows."""
+    """Yield the ordinal and the rows of each row group that has rows."""
     stop = 0
     for row_group, count in enumerate(footer.row_groups.value(RowGroupField.NUM_ROWS).tolist()):
         start, stop = stop, stop + count
@@ -371,7 +372,7 @@ def _row_groups(footer: Footer) -> Iterator[tuple[int, slice]]:
 
 
 def _binary_column(footer: Footer, name: str, path: str) -> int:
-    """Return the ordinal of a column of binary values."""
+    """Return the ordinal of a column of binary values in the footer."""
     found = [leaf for leaf in footer.leaves if leaf.path == (name,)]
     if len(found) != 1:
         raise _broken(path, f"it has no column {name}")
@@ -382,7 +383,7 @@ def _binary_column(footer: Footer, name: str, path: str) -> int:
 
 
 def _chunk(footer: Footer, row_group: int, column: int, path: str) -> Range:
-    """Return where a column chunk begins and ends."""
+    """Return the range of a column chunk."""
     chunk = footer.chunks
     start = int(chunk.value(ChunkField.DATA_PAGE_OFFSET)[row_group, column])
     length = int(chunk.value(ChunkField.TOTAL_COMPRESSED_SIZE)[row_group, column])
@@ -394,7 +395,7 @@ def _chunk(footer: Footer, row_group: int, column: int, path: str) -> Range:
 def _check_pages(
     source: IndexSource, chunk: Range, num_bytes: NDArray[np.int64], path: str
 ) -> None:
-    """Check that all filters of a row group are in one page, bare, one behind the other."""
+    """Check that one page holds all filters of a row group, uncompressed, one after the other."""
     start, stop = chunk
     head = source.read_at(start, min(start + _PAGE_HEADER_BYTES, stop))
     try:
@@ -411,7 +412,7 @@ def _check_pages(
 
 
 def _check_page(numbers: list[int], num_bytes: NDArray[np.int64], path: str) -> None:
-    """Check that a page holds the bare values of its rows, PLAIN."""
+    """Check that a page holds the uncompressed values of its rows in PLAIN encoding."""
     size = int(num_bytes.sum()) + LENGTH_BYTES * len(num_bytes)
     if numbers[_KIND] == DATA_PAGE:
         shape = (numbers[_COUNT], numbers[_ENCODING])

@@ -43,51 +43,52 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.files import FileId
 
 WHOLE_FILE = -1
-"""In place of a row group."""
+"""The value of `rowGroup` for a filter of the whole file."""
 
 UNKNOWN = -1
-"""In place of a number."""
+"""The value of a number that is not known."""
 
 FILE_NAME, BINARY, FILE_ID, SIZE = "fileName", "BFBinary", "fileId", "size"
 MODIFIED, ROW_GROUP, TYPE = "modificationTime", "rowGroup", "columnType"
 NUM_BYTES, NUM_VALUES, NDV = "numBytes", "numValues", "ndv"
 CHECKS = "BFChecks"
 READ_FIRST = (FILE_ID, SIZE, MODIFIED, ROW_GROUP, TYPE, NUM_BYTES, NUM_VALUES, NDV)
-"""Columns that a lookup reads as a whole."""
+"""Names of the columns that a lookup reads as a whole."""
 
 _ROW_GROUP_BYTES = 16 << 20
-"""Bytes of BFBinary in a row group, unless one filter alone is larger; all held in memory."""
+"""Size of BFBinary in a row group, bytes, unless one filter is larger; a row group is held in
+memory until it is written."""
 
 _ROW_GROUP_ROWS = 1 << 16
 _PAGE_BYTES = (1 << 31) - 1
-"""More than any row group's."""
+"""Page size for pyarrow, bytes; larger than any row group, so that each row group has one page."""
 
 _MAX_NAME = 150
-"""Characters of a folder's name; file systems take 255 bytes."""
+"""Maximum length of a folder's name, characters; file systems allow 255 bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRow:
-    """One filter."""
+    """One filter of a part, as a row."""
 
     file_id: int
     file: FileId
     row_group: int
-    """0-based ordinal, or `WHOLE_FILE`."""
+    """0-based ordinal of the row group, or `WHOLE_FILE`."""
 
     column_type: str
     num_values: int
-    """Values inserted, not null, or `UNKNOWN`."""
+    """Number of inserted values, nulls excluded, or `UNKNOWN`."""
 
     ndv: int
-    """Distinct values, estimated, or `UNKNOWN`."""
+    """Estimated number of distinct values, or `UNKNOWN`."""
 
     data: bytes
-    """Header and bitset; empty if there are no values."""
+    """Header and bitset of the filter; empty if there are no values."""
 
 
 def schema() -> pa.Schema:
-    """Return the columns of a part, in order."""
+    """Return the schema of a part."""
     import pyarrow as pa
 
     columns = {

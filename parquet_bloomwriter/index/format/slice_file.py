@@ -1,11 +1,11 @@
-"""The slices of a column: its filters once more, turned, so that a lookup reads 8 rows of bits.
+"""The slices of a column: its filters, transposed, so that a lookup reads 8 rows of bits.
 
 A part has the filters one after the other, and a lookup of one value reads 32 bytes of each. In
-slices, the same bits stand the other way: one row for each bit of a filter, with one bit for each
+slices, the same bits are transposed: one row for each bit of a filter, with one bit for each
 filter. A value has 8 bits in one block, so a lookup reads 8 rows and joins them by AND: n bytes for
 n filters instead of 32 n, in 8 requests instead of n. Parts stay the source of truth.
 
-Only filters of one size and one type can be turned together: they are a *group*.
+Only filters of one size and one type can be transposed together: they are a *group*.
 
     _slices-<uuid>.bfslice
 
@@ -82,30 +82,31 @@ HEADER_BYTES = 32
 TRAILER_BYTES = 16
 ID_BYTES = 16
 CHECK_BYTES = 8
-"""After each page and record."""
+"""Size of the checksum after each page and record, bytes."""
 
 MIN_FILTERS = 1000
-"""Filters of a group, at least. Slices of 1,000 filters of 4 KiB need 1.04 times the bytes of their
-part and are looked up in a fifth of the time, 0.1 instead of 0.4 ms; of 300 filters, 1.08 times."""
+"""Minimum number of filters in a group. Slices of 1,000 filters of 4 KiB need 1.04 times the bytes
+of their part and are looked up in a fifth of the time, 0.1 instead of 0.4 ms; of 300 filters, 1.08
+times."""
 
 ROWS_PER_BLOCK = WORDS_PER_BLOCK * BITS_PER_WORD
 RECORD_FILES = 64
-"""Files in one record, except in the last."""
+"""Number of data files in one record; the last record may have fewer."""
 
 _CHECKED_FILES = 1 << 16
-"""Files whose records are read one after the other."""
+"""Number of data files whose records are read in one step."""
 
 _PAGE_BYTES = 4096
-"""A row that is longer is a page of its own."""
+"""Size of a page, bytes; a longer row is a page of its own."""
 
 _RUN_BYTES = 4 << 20
-"""Records that are read at once, about."""
+"""Approximate size of the records that are read at once, bytes."""
 
 _GAP_BYTES = 16 * 1024
-"""Largest gap between two records that are read together."""
+"""Largest gap between two records that are read together, bytes."""
 
 _PAGES, _RECORDS = 0, 1
-"""What a checksum is of; see `checksum`."""
+"""The kinds of bytes that a checksum covers; see `checksum`."""
 
 _NUMBER_BITS = 64
 _MAX_DIRECTORY_BYTES = 1 << 28
@@ -113,31 +114,31 @@ _MAX_DIRECTORY_BYTES = 1 << 28
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Where an array is."""
+    """The position of an array in the file."""
 
     start: int
-    """Absolute, bytes."""
+    """Absolute position, bytes."""
 
     length: int
-    """Bytes."""
+    """Length, bytes."""
 
     crc: int
-    """CRC-32."""
+    """CRC-32 of the array."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The n filters of one type and size."""
+    """A group: the n filters of one type and size."""
 
     column_type: str
-    """As `column_type` of parts."""
+    """Type of the column, as `column_type` in parts."""
 
     num_blocks: int
-    """Of each filter, z; 0 for filters without values."""
+    """Number of blocks of each filter, z; 0 for filters without values."""
 
     num_filters: int
     start: int
-    """Of the first page, absolute, bytes."""
+    """Absolute position of the first page, bytes."""
 
     first_page: int
     """Number of the first page."""
@@ -147,48 +148,48 @@ class Group:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one row of the matrix."""
+        """Size of one row of the matrix, bytes."""
         return row_bytes(self.num_filters)
 
     @property
     def rows_per_page(self) -> int:
-        """Rows in each page."""
+        """Number of rows in each page."""
         return rows_per_page(self.row_bytes)
 
     @property
     def page_bytes(self) -> int:
-        """Bytes of a page with its checksum."""
+        """Size of a page with its checksum, bytes."""
         return self.rows_per_page * self.row_bytes + CHECK_BYTES
 
     @property
     def num_pages(self) -> int:
-        """Pages of the matrix."""
+        """Number of pages of the matrix."""
         return self.num_blocks * ROWS_PER_BLOCK // self.rows_per_page
 
     def page_start(self, row: int) -> int:
-        """Return where the page of a row of the matrix begins, absolute, bytes."""
+        """Return the absolute position of the page that holds a row of the matrix, bytes."""
         return self.start + row // self.rows_per_page * self.page_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePart:
-    """A part that slices were made of."""
+    """A part whose filters are in the slices."""
 
     path: str
     size: int
     has_others: bool
-    """Whether it has filters of files without slices."""
+    """Whether the part also has filters of data files without slices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
-    """What is in a file of slices."""
+    """The directory of a file of slices: its groups, sections and source parts."""
 
     id: bytes
-    """Random, of this file."""
+    """Random id of this file."""
 
     stop: int
-    """Ids of files that were indexed later are not below this."""
+    """File ids that were given later are not below this number."""
 
     units: str
     """SHA-256 of `stop`, file ids, and the owner and row group of each filter in ascending order.
@@ -200,7 +201,7 @@ class Directory:
     file_ids: Section
     without_slices: Section
     records: Section
-    """The places of the records, absolute, int64, and behind the last its end."""
+    """Absolute positions of the records, int64, and the end of the last record."""
 
     def to_json(self) -> bytes:
         """Return the directory as JSON."""
@@ -209,7 +210,7 @@ class Directory:
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
-        """Read what `to_json` returned.
+        """Parse a directory as `to_json` returned it.
 
         Raises:
             ValueError, KeyError, TypeError: If the data is anything else.
@@ -231,28 +232,28 @@ _SECTIONS = ("file_ids", "without_slices", "records")
 
 
 def row_bytes(num_filters: int) -> int:
-    """Return the bytes of a row with one bit for each of so many filters."""
+    """Return the size of a row with one bit for each of `num_filters` filters, bytes."""
     return -(-num_filters // _NUMBER_BITS) * (_NUMBER_BITS // 8)
 
 
 def rows_per_page(row_bytes_: int) -> int:
-    """Return the rows in a page, by the bytes of a row."""
+    """Return the number of rows in a page, from the size of a row."""
     fitting = max(1, _PAGE_BYTES // row_bytes_)
     return int(min(1 << (fitting.bit_length() - 1), ROWS_PER_BLOCK))
 
 
 def page_seed(file_id: bytes, number: int) -> int:
-    """Return what the CRC-32 of a page begins with."""
+    """Return the start value for the CRC-32 of a page."""
     return zlib.crc32(file_id + bytes([_PAGES]) + number.to_bytes(8, "little"))
 
 
 def record_seed(file_id: bytes, number: int) -> int:
-    """Return what the CRC-32 of a record begins with."""
+    """Return the start value for the CRC-32 of a record."""
     return zlib.crc32(file_id + bytes([_RECORDS]) + number.to_bytes(8, "little"))
 
 
 def check_bytes(crc: int) -> bytes:
-    """Return the bytes behind a page or record."""
+    """Return the bytes of the checksum that follow a page or record."""
     return crc.to_bytes(CHECK_BYTES, "little")
 
 
@@ -262,7 +263,7 @@ def units_digest(
     owners: Iterable[NDArray[np.int32]],
     row_groups: Iterable[NDArray[np.int32] | None],
 ) -> str:
-    """Return `Directory.units`."""
+    """Return the digest for `Directory.units`."""
     keys = [unit_keys(one, groups) for one, groups in zip(owners, row_groups, strict=True)]
     joined = np.sort(np.concatenate([np.zeros(0, np.int64), *keys]))
     digest = hashlib.sha256(stop.to_bytes(8, "little"))
@@ -272,13 +273,13 @@ def units_digest(
 
 
 def unit_keys(owners: NDArray[np.int32], row_groups: NDArray[np.int32] | None) -> NDArray[np.int64]:
-    """Return a number for the file and the row group of each filter; `owner_of` takes it back."""
+    """Return a number for each filter that stands for its file and row group; see `owner_of`."""
     keys = owners.astype(np.int64) << _KEY_BITS
     return keys if row_groups is None else keys | (row_groups.astype(np.int64) + 1)
 
 
 def owner_of(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the ordinals of the files that `unit_keys` are about."""
+    """Return the ordinals of the files that are in numbers of `unit_keys`."""
     return keys >> _KEY_BITS
 
 
@@ -301,18 +302,18 @@ class SliceReader:
 
     Attributes:
         path: Absolute.
-        directory: What is in the file.
+        directory: The directory of the file.
         file_ids: Ascending, shape (m,).
         without_slices: Ordinals of files to be looked up in their parts.
-        owners: By group, shape (n,).
-        row_groups: By group, shape (n,); None if all filters are of whole files.
+        owners: By group: ordinal of each filter's data file, shape (n,).
+        row_groups: By group: row group of each filter, shape (n,); None: all are of whole files.
     """
 
     def __init__(self, folder: str, slices: SliceFile) -> None:
         """Read and check all but the matrices and the records.
 
         Args:
-            folder: Of the index, absolute.
+            folder: The index's folder, absolute.
             slices: As the log's entry names it.
 
         Raises:
@@ -345,7 +346,7 @@ class SliceReader:
 
     @property
     def num_bytes_held(self) -> int:
-        """Memory, bytes."""
+        """Size in memory, bytes."""
         arrays = (self.file_ids, self.without_slices, self._places, *self.owners, *self.row_groups)
         return sum(one.nbytes for one in arrays if one is not None)
 
@@ -371,7 +372,7 @@ class SliceReader:
 
         Args:
             source: The file, opened.
-            rows: By ordinal of a group: rows of its matrix.
+            rows: Rows of the matrix to fetch, by ordinal of the group.
 
         Raises:
             IndexProblem: If the store refuses, or the file was replaced.
@@ -469,7 +470,7 @@ class SliceReader:
         Sizes and times are compared, as with parts. Of the records, only these are read.
 
         Args:
-            files: Of the manifest. Ids that the slices do not know are passed over.
+            files: Files of the manifest. Ids that the slices do not know are skipped.
 
         Raises:
             IndexProblem: If any is another file.
@@ -485,7 +486,7 @@ class SliceReader:
             raise self._broken("the slices are about other files than the manifest")
 
     def _sizes_and_times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Read the sizes and times of all files, unchecked."""
+        """Read the sizes and times of all files, without checking checksums."""
         num_files = self.directory.num_files
         found = np.empty((2, num_files), np.int64)
         with self.opened(keep=True) as source:
@@ -499,7 +500,7 @@ class SliceReader:
         return found[0], found[1]
 
     def _read_records(self, numbers: NDArray[np.int64]) -> tuple[bytes, NDArray[np.int64]]:
-        """Read some records, neighbours together, and check them.
+        """Read some records, neighbours together, and check their checksums.
 
         Returns:
             Bytes with all of them, and where each begins there.
@@ -551,7 +552,7 @@ class SliceReader:
 
 
 def _numbers_at(data: bytes, places: NDArray[np.int64], dtype: str) -> NDArray[np.int64]:
-    """Return the numbers at some places, which need not be aligned."""
+    """Return the numbers at some positions, which need not be aligned."""
     width = np.dtype(dtype).itemsize
     found = np.frombuffer(data, np.uint8)[places[:, None] + np.arange(width)]
     numbers: NDArray[np.int64] = found.view(dtype)[:, 0].astype(np.int64)
@@ -559,12 +560,12 @@ def _numbers_at(data: bytes, places: NDArray[np.int64], dtype: str) -> NDArray[n
 
 
 def broken(path: str, problem: str) -> IndexProblem:
-    """Return the error for slices that are not as they were written."""
+    """Return the error for slices that are damaged."""
     return IndexProblem(problem, path=path, remedy="Optimize the index: it writes slices anew.")
 
 
 def _arrays(directory: Directory) -> Iterator[Section]:
-    """Yield the places of the arrays that are read when slices are opened."""
+    """Yield the sections of the arrays that are read when slices are opened."""
     yield from (directory.file_ids, directory.without_slices, directory.records)
     for group in directory.groups:
         yield group.owners
@@ -593,7 +594,7 @@ def _read_directory(source: IndexSource, slices: SliceFile) -> Directory:
 
 
 def _plain(value: object) -> object:
-    """Return a value of a directory as JSON has it."""
+    """Return a value of a directory as a value that JSON can hold."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, tuple):

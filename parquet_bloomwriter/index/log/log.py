@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"0|[1-9][0-9]*")
 _MAX_ENTRY_BYTES = 1 << 28
-"""Enough for some million parts."""
+"""Maximum size of a log entry, bytes; enough for some million parts."""
 
 
 class IndexLog:
-    """The log of one index. It keeps nothing in memory: every method reads the folder anew."""
+    """The log of one index, without a cache: every method reads the folder anew."""
 
     def __init__(self, folder: str, *, one_writer: bool = False) -> None:
-        """Take the log of an index.
+        """Prepare access to the log of an index.
 
         Args:
-            folder: The index's, absolute. It need not exist.
+            folder: The index's folder, absolute. It need not exist.
             one_writer: The caller promises that no other process changes the index, so that a
                 store will do that ignores conditions.
         """
@@ -127,7 +127,7 @@ class IndexLog:
         return map(self.get, self.ids())
 
     def is_only_claimed(self) -> bool:
-        """Return whether all entries are empty: their writers died after they claimed the names."""
+        """Return whether all entries are empty: their writers died after they created the files."""
         paths = (os.path.join(self.log_folder, str(number)) for number in self.ids())
         return not any(map(self.storage.size_of, paths))
 
@@ -148,18 +148,18 @@ class IndexLog:
         )
 
     def holds(self, entry: Entry) -> bool:
-        """Return whether the log has this very entry, not an entry of another attempt."""
+        """Return whether the log has this very entry, and not an entry of another attempt."""
         try:
             return self.get(entry.id) == entry
         except (IndexProblem, FileNotFoundError):
             return False
 
     def is_intact(self, entry: Entry) -> bool:
-        """Return whether all files of an entry, except slices, have the size noted in it."""
+        """Return whether all files of an entry, except slices, have the size noted in the entry."""
         return self.storage.are_intact(self.folder, entry.needed_files())
 
     def check_intact(self, entry: Entry) -> None:
-        """Check that all files of an entry, except slices, have the size noted in it.
+        """Check that all files of an entry, except slices, have the size that the entry notes.
 
         Raises:
             IndexProblem: If not.
@@ -169,7 +169,7 @@ class IndexLog:
             raise IndexProblem(problem, path=self.folder, remedy="Refresh it in full.")
 
     def unreferenced(self, entry: Entry, *, before: int) -> list[tuple[str, int]]:
-        """Find the files of versions below `before` that an entry does not refer to.
+        """Find the files in folders of versions below `before` that an entry does not refer to.
 
         Returns:
             Absolute paths and sizes in bytes. Only files in folders `v__=<N>` are among them.

@@ -2,9 +2,9 @@
 
     stable entry -> entry n: REFRESHING -> the work, in a new folder `v__=n` -> entry n + 1: ACTIVE
 
-The process that writes entry n may work; the others get an error that names its action. The work
-changes nothing that the stable entry refers to. Queries go on with the stable entry, whatever
-becomes of the work.
+The process that writes entry n may work; other processes get an error that names its action. The
+work changes no file that the stable entry refers to. Queries use the stable entry until the commit,
+and go on to use it if the work fails.
 
     the work fails          its folder is removed, then CANCELLING, then the stable entry again
     its process is killed   the log stays as it is: others are refused until the action is cancelled
@@ -13,8 +13,8 @@ becomes of the work.
 Every attempt at an action has a random id, which its entries carry. A process that lost the race
 for entry n therefore never takes the winner's entry for its own, and never undoes its work.
 
-Versions have the number of the entry that announces them. A number is never given twice, and the
-leftovers of a process that was taken for dead are never in the way of another.
+A version has the number of the entry that announces it. A number is never used twice, so files left
+by a process that seemed dead never collide with files of another process.
 """
 
 # ruff: noqa: PTH119  paths are strings, as in the log
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def load_stable(log: IndexLog) -> Entry | None:
-    """Return the stable entry of an index that no action is changing; None if the log is empty.
+    """Return the newest stable entry if no action is changing the index; None if the log is empty.
 
     Raises:
         IndexBusy: If an action is at work, or its process died.
@@ -67,10 +67,10 @@ def load_stable(log: IndexLog) -> Entry | None:
 
 
 def load_existing(log: IndexLog, *, states: frozenset[State], to: str) -> Entry:
-    """Return the stable entry of an index, if an action can begin from its state.
+    """Return the stable entry of an index, and check that an action can begin from its state.
 
     Args:
-        log: The index's.
+        log: The index's log.
         states: The states that the action can begin from.
         to: What the action does, as a participle: "deleted".
 
@@ -102,7 +102,7 @@ def fail_if_overtaken(log: IndexLog, stable: Entry) -> Iterator[None]:
 
     Raises:
         IndexBusy: If the body fails because another action has begun since `stable` was loaded.
-        Exception: What the body raises, if none has.
+        Exception: What the body raises, if no other action has begun.
     """
     try:
         yield
@@ -117,23 +117,23 @@ CREATE_IT = (Proposal(Way.CREATE_INDEX, "Create it"), ".")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """An action that has begun."""
+    """An action on an index that has begun."""
 
     log: IndexLog
     begun: Entry
-    """The entry that announces the action."""
+    """The log entry that announces the action."""
 
     stable: Entry | None
-    """The entry that queries use meanwhile."""
+    """The log entry that queries use while the action is at work."""
 
     @property
     def version(self) -> int:
-        """Number of the version that the action makes, if it makes a version."""
+        """Number of the version that the action builds, if it builds a version."""
         return self.begun.id
 
     @property
     def folder(self) -> str:
-        """Folder of that version, absolute."""
+        """Absolute path of the folder of this version."""
         return version_folder(self.log.folder, self.version)
 
     def make_folder(self) -> str:
@@ -177,7 +177,7 @@ def run_transaction(log: IndexLog, stable: Entry | None, begin: Entry) -> Iterat
     If the body fails, its work is undone and the stable entry is written again.
 
     Args:
-        log: The index's.
+        log: The index's log.
         stable: The entry that the action starts from, as `load_stable` returned it.
         begin: The entry to begin with, in its transient state; id, time and attempt are filled in.
 
@@ -208,7 +208,7 @@ def cancel_action(
     vacuuming had already removed some of its files.
 
     Args:
-        log: The index's.
+        log: The index's log.
         latest: The newest entry that can be read.
         stable: The newest stable entry; None if there is none.
         cancelling_id: Id of the entry that announces the cancelling, the first free one.
@@ -251,7 +251,7 @@ def nonexistent(entry: Entry) -> Entry:
 
 
 def never_written(log: IndexLog, entry_id: int) -> Entry:
-    """Return an entry in place of the first one, whose writer died before it was whole."""
+    """Return an entry to replace the first entry, whose writer died before it was complete."""
     return Entry(
         id=entry_id,
         name=os.path.basename(log.folder),
@@ -268,16 +268,16 @@ def _roll_back(transaction: Transaction) -> None:
     log, begun = transaction.log, transaction.begun
     ids = log.ids()
     if not ids or ids[-1] < begun.id or not log.holds(begun):
-        return  # it never began
+        return  # the action never began
     if ids[-1] == begun.id:
-        if not is_on_store(log.folder):  # it makes room for the entry; `cancel_action` does it, too
+        if not is_on_store(log.folder):  # frees disk space for the entry, as `cancel_action` does
             with contextlib.suppress(OSError):
                 log.storage.remove_version(transaction.folder)
         # On a store, the entry that commits the action may still be on its way: nothing is removed
         # before its id is taken.
         cancel_action(log, begun, transaction.stable, cancelling_id=begun.id + 1)
     elif log.get(begun.id + 1).state is State.CANCELLING:
-        # else it was committed before writing the entry failed
+        # else the action was committed, before writing the entry failed
         log.storage.remove_version(transaction.folder)
 
 

@@ -28,72 +28,74 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ColumnFilters:
-    """The n filters of a column, part by part, in the order stored, for m files of the manifest."""
+    """The n filters of a column, in the order of parts and rows, for m files of the manifest."""
 
     paths: tuple[str, ...]
-    """Of the parts, absolute."""
+    """Absolute paths of the parts."""
 
     states: tuple[FileIdentity | ObjectName, ...]
-    """Of the parts, as they were read."""
+    """Identities of the parts' files when they were read."""
 
     sizes: NDArray[np.int64]
-    """Of the parts, bytes."""
+    """Sizes of the parts, bytes."""
 
     crcs: tuple[int | None, ...]
-    """CRC-32 of each part; None for those of older versions of this package."""
+    """CRC-32 of each part; None for parts of older versions of this package."""
 
     owners: NDArray[np.int64]
-    """Ordinal of the file in the manifest, shape (n,)."""
+    """Ordinal in the manifest of each filter's data file, shape (n,)."""
 
     part_of: NDArray[np.int32]
-    """Ordinal of the part, ascending, shape (n,)."""
+    """Ordinal of each filter's part, ascending, shape (n,)."""
 
     starts: NDArray[np.int64]
-    """Position of the filter's header in its part, bytes, shape (n,)."""
+    """Position of each filter's header in its part, bytes, shape (n,)."""
 
     num_bytes: NDArray[np.int64]
-    """Header and bitset, bytes, shape (n,)."""
+    """Size of each filter's header and bitset, bytes, shape (n,)."""
 
     has_values: NDArray[np.bool_]
-    """Whether the filter may contain anything, shape (n,)."""
+    """Whether each filter has values, so that it may contain a hash, shape (n,)."""
 
     ndv: NDArray[np.int64]
-    """Distinct values, estimated, at most; -1 unknown. Shape (n,)."""
+    """Upper estimate of each filter's number of distinct values; -1: unknown. Shape (n,)."""
 
     types: tuple[str, ...]
-    """The types of the column, JSON."""
+    """The distinct types of the column, as JSON."""
 
     type_of: NDArray[np.int32]
-    """Ordinal in `types`, shape (n,)."""
+    """Ordinal of each filter's column type in `types`, shape (n,)."""
 
     order: NDArray[np.int64]
-    """The filters by file and row group, shape (n,)."""
+    """The filters sorted by data file and row group, shape (n,)."""
 
     first: NDArray[np.int64]
-    """Position in `order` of the first filter of each file, shape (m,)."""
+    """Position in `order` of the first filter of each data file, shape (m,)."""
 
     count: NDArray[np.int64]
-    """Filters of each file that can be relied on, 0 for none, shape (m,)."""
+    """Number of usable filters of each data file, shape (m,); 0: the file may hold any value."""
 
     is_split: NDArray[np.bool_]
-    """Whether the file has its filters by row groups, shape (m,)."""
+    """Whether the data file has filters for row groups instead of one for the whole file, shape
+    (m,)."""
 
     groups: CheckedGroups
-    """The filters as their checksums cover them, those of files that are gone included."""
+    """The groups of filters that checksums cover, including filters of files that are gone."""
 
     member_of: NDArray[np.int64]
-    """Ordinal among the members of `groups`, -1 for a filter without checksum, shape (n,)."""
+    """Ordinal of each filter among the members of `groups`, shape (n,); -1: the filter has no
+    checksum."""
 
     @property
     def num_bytes_held(self) -> int:
-        """Memory, bytes."""
+        """Size in memory, bytes."""
         held = (getattr(self, name) for name in self.__slots__)
         arrays = sum(one.nbytes for one in held if isinstance(one, np.ndarray))
         return arrays + self.groups.num_bytes_held
 
 
 def gather_filters(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
-    """Put the parts of a column together, without the filters of files that are gone.
+    """Join the parts of a column, without the filters of data files that are gone.
 
     Raises:
         IndexProblem: If a part and the manifest have different files under one id.
@@ -135,7 +137,7 @@ def gather_filters(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FilesById:
-    """The files of the manifest, ordered by their ids."""
+    """The data files of the manifest, ordered by their ids."""
 
     ids: NDArray[np.int64]
     sorter: NDArray[np.int64]
@@ -147,7 +149,7 @@ class _FilesById:
         return _FilesById(files.ids[sorter], sorter, files)
 
     def find(self, part: Part) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of a part that are about known files, and the ordinals of these files.
+        """Return the rows of a part that belong to known files, and the ordinals of these files.
 
         Raises:
             IndexProblem: If a file is not the file that the manifest has under its id.
@@ -175,14 +177,14 @@ def _members(parts: Sequence[Part], rows: Sequence[NDArray[np.int64]]) -> NDArra
 
 
 def _joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
-    """Return all arrays, which may be none, as one."""
+    """Concatenate arrays; without any, return an empty array."""
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
 
 
 def _common_types(
     parts: Sequence[Part], rows: Sequence[NDArray[np.int64]]
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Return the types of all parts, each once, and the ordinal of each filter's type."""
+    """Return the distinct column types of all parts, and the ordinal of each filter's type."""
     numbers: dict[str, int] = {}
     type_of = []
     for part, row in zip(parts, rows, strict=True):
@@ -194,7 +196,7 @@ def _common_types(
 def _by_file(
     owners: NDArray[np.int64], groups: NDArray[np.int32], num_files: int
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays by file of `ColumnFilters`."""
+    """Return the arrays of `ColumnFilters` that have an element for each data file."""
     order = np.lexsort((groups, owners))
     count = np.bincount(owners, minlength=num_files)
     first = np.cumsum(count) - count

@@ -3,7 +3,7 @@
     Contains    a column holds a value with one of these hashes
     AllOf       all parts are true of the same row
     AnyOf       at least one part is true; AnyOf(()) never is
-    None        nothing is demanded: any file might match
+    None        there is no condition: any file might match
 
 Only equality leads to a condition, and what the type of a column rules out. A condition may be
 wider than its predicate, never narrower.
@@ -54,7 +54,7 @@ class Contains:
 
     column: str
     hashes: NDArray[np.uint64]
-    """Ascending, each once, at least one."""
+    """The hashes, ascending, without duplicates; at least one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,7 @@ def about_columns(expression: Expression, names: Sequence[str]) -> Expression:
 
     Args:
         expression: The predicate.
-        names: Of the indexed columns.
+        names: Names of the indexed columns.
     """
     match expression:
         case And(operands) | Or(operands):
@@ -118,55 +118,55 @@ def condition_of(expression: Expression, leaves: Sequence[Leaf]) -> Condition | 
 
 
 def _repeated_parts(leaf: Leaf) -> tuple[Part, ...]:
-    """Return what a leaf may be of a list or map: `columns_holding` has chosen the right one."""
+    """Return the parts of a list or map that a leaf may hold; `columns_holding` chose the leaf."""
     return ("element", "key", "value") if Repetition.REPEATED in leaf.repetitions else ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitGroup:
-    """Units whose files have the same types in all columns concerned."""
+    """Units whose data files have the same types in all columns concerned."""
 
     leaves: tuple[Leaf, ...]
-    """Of the columns that have filters."""
+    """Leaf columns, of the columns that have filters."""
 
     units: NDArray[np.int64]
-    """Ascending."""
+    """Ordinals of the units, ascending."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """The u units of m files, for some columns."""
+    """The u units (files or row groups) of m data files, for some columns."""
 
     first: NDArray[np.int64]
     """Ordinal of the first unit of each file, shape (m,)."""
 
     num_units: int
     rows: Mapping[str, NDArray[np.int64]]
-    """By column: the filter of each unit, -1 for none, shape (u,)."""
+    """By column name: the filter of each unit, shape (u,); -1: no filter."""
 
     num_rows: Mapping[str, int]
-    """By column: the number of its filters."""
+    """By column name: the number of the column's filters."""
 
     groups: tuple[UnitGroup, ...]
 
     @property
     def num_bytes_held(self) -> int:
-        """Memory, bytes."""
+        """Size in memory, bytes."""
         arrays = (*self.rows.values(), self.first, *(group.units for group in self.groups))
         return sum(one.nbytes for one in arrays)
 
     def could_exclude(self, expression: Expression) -> bool:
-        """Return whether filters could exclude some file by a predicate."""
+        """Return whether filters could exclude any file by a predicate."""
         return any(condition_of(expression, group.leaves) is not None for group in self.groups)
 
     def might_match(
         self, expression: Expression, probes: Mapping[str, ColumnProbe]
     ) -> NDArray[np.bool_]:
-        """Say of each file whether it might hold a row for which a predicate is true.
+        """Return for each file whether it might hold a row for which a predicate is true.
 
         Args:
             expression: The predicate.
-            probes: By column, what looks hashes up in its filters.
+            probes: By column name, the probe of the column's filters.
 
         Returns:
             Shape (m,).
@@ -183,7 +183,7 @@ class Scope:
     def _holds(
         self, condition: Condition, units: NDArray[np.int64], probes: Mapping[str, ColumnProbe]
     ) -> NDArray[np.bool_]:
-        """Say of each of some units whether a condition might be true of it."""
+        """Return for each of some units whether a condition might be true of it."""
         if isinstance(condition, Contains):
             return self._contains(condition, units, probes)
         is_all = isinstance(condition, AllOf)
@@ -197,7 +197,7 @@ class Scope:
     def _contains(
         self, condition: Contains, units: NDArray[np.int64], probes: Mapping[str, ColumnProbe]
     ) -> NDArray[np.bool_]:
-        """Look in each filter once, though it may be the filter of several units."""
+        """Return for each unit whether its filter might contain a hash; ask each filter once."""
         probe, rows = probes[condition.column], self.rows[condition.column][units]
         might = np.zeros(self.num_rows[condition.column], np.bool_)
         might[rows] = True
@@ -207,7 +207,7 @@ class Scope:
 
 
 def scope_of(columns: Mapping[str, ColumnFilters], num_files: int) -> Scope:
-    """Lay out the units of all files.
+    """Make the scope of all data files: their units, and the filter of each unit.
 
     Args:
         columns: The filters of the columns concerned.
@@ -262,7 +262,7 @@ def _all_of(parts: list[Condition]) -> Condition | None:
 
 
 def _any_of(parts: list[Condition | None]) -> Condition | None:
-    """Join conditions; values of one column are looked for together."""
+    """Join conditions by OR; hashes of one column become one condition."""
     hashes: dict[str, list[NDArray[np.uint64]]] = {}
     others: list[Condition] = []
     for part in parts:
@@ -281,7 +281,7 @@ def _any_of(parts: list[Condition | None]) -> Condition | None:
 
 
 def _cost(condition: Condition) -> int:
-    """Return the number of blocks to read of each file, at most."""
+    """Return the maximum number of blocks that a condition reads for each file."""
     if isinstance(condition, Contains):
         return len(condition.hashes)
     return sum(map(_cost, condition.parts))
@@ -318,7 +318,7 @@ def _groups(
 
 
 def _leaves(columns: Mapping[str, ColumnFilters], code: int) -> tuple[Leaf, ...]:
-    """Return the columns of a group, under their names in the index."""
+    """Return the leaf columns of a group of units, under their names in the index."""
     leaves = []
     for name, filters in reversed(list(columns.items())):
         code, type_ = divmod(code, len(filters.types) + 1)

@@ -1,9 +1,9 @@
-"""The Bloom filter that a join tests the other side's keys against: of all values of one column.
+"""The Bloom filter against which a join tests the keys of its other side: all values of a column.
 
-It comes from the global filter as long as that covers these files. Files that were appended since
-contribute their own filters, and a few files often have a lower rate by their own filters alone.
-The choice is by the exact rate, and the work on it is bounded. A filter that lets more than half of
-all absent values pass is not used.
+It is the global filter, if that covers the files that are read. Files that were appended since are
+added by their own filters. For a few files, the union of their own filters often has a lower FPP
+than the global filter. The exact FPP decides, and the work on the choice is bounded. A filter that
+lets more than half of all absent values pass is not used.
 """
 
 from __future__ import annotations
@@ -38,43 +38,43 @@ if TYPE_CHECKING:
 Origin = Literal["global", "global and files", "files"]
 
 MAX_RATE = 0.5
-"""A filter with a higher rate is of no use."""
+"""Maximum FPP of a useful filter."""
 
 _MAX_FILES = 64
-"""Up to so many files, their own filters are tried besides the global one."""
+"""Maximum number of files for which their own filters are tried besides the global filter."""
 
 _MAX_FILTERS = 4096
 _MAX_FILTER_BYTES = 64 * 1024 * 1024
-"""Of files' own filters, read for one join."""
+"""Maximum size of the files' own filters that are read for one join, bytes."""
 
 _MAX_KEPT_BYTES = 256 * 1024 * 1024
-"""Of all filters for joins that a snapshot keeps, except the newest."""
+"""Maximum size of all filters for joins that a snapshot keeps, except the newest, bytes."""
 
 _UNKNOWN_NDV = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinFilter:
-    """A filter of join keys."""
+    """A Bloom filter of join keys."""
 
     data: bytes
-    """Header and bitset."""
+    """Header and bitset of the filter."""
 
     fpp: float
-    """Exact rate of this very filter."""
+    """Exact FPP of this filter."""
 
     ndv: int
-    """Distinct values, estimated, rather too many than too few."""
+    """Estimated number of distinct values, too high rather than too low."""
 
     leaf: Leaf
-    """The column, as it is in one of the files; it has the same type in all of them."""
+    """The leaf column in one of the files; it has the same type in all of them."""
 
     origin: Origin
-    """The filters that it was made of."""
+    """The filters that this filter was made from."""
 
 
 class JoinFilters:
-    """Makes the filters for joins of one snapshot, and keeps them. Safe in threads."""
+    """The filters for joins of one snapshot, made on demand and cached. Safe in threads."""
 
     def __init__(self, entry: Entry, folder: str, files: FileTable) -> None:
         self._entry = entry
@@ -85,7 +85,7 @@ class JoinFilters:
 
     @property
     def num_bytes_held(self) -> int:
-        """Memory, bytes."""
+        """Size in memory, bytes."""
         with self._lock:
             return self._num_bytes()
 
@@ -96,7 +96,7 @@ class JoinFilters:
         present: NDArray[np.bool_],
         extra: Sequence[Sbbf],
     ) -> JoinFilter | Reason:
-        """Return a filter, or why there is no useful one; see `Snapshot.join_filter`.
+        """Return a filter for a join, or why there is no useful one; see `Snapshot.join_filter`.
 
         Raises:
             BloomwriterError, OSError: If the index cannot be read.
@@ -145,7 +145,7 @@ class JoinFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sources:
-    """The filters that a filter for a join can be made of: those of one column."""
+    """The filters of one column from which a filter for a join can be made."""
 
     filters: ColumnFilters
     leaf: Leaf
@@ -155,7 +155,7 @@ class _Sources:
     def of_global(
         self, whole: GlobalFilter, stale: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> JoinFilter | None:
-        """Take the global filter, with the filters of files that it does not cover."""
+        """Make a filter from the global filter and the filters of files that it does not cover."""
         ndv = min(whole.ndv, _ndv(self.filters, np.setdiff1d(rows, stale)))
         ndv += _ndv(self.filters, stale) + sum(map(_ndv_of, self.extra))
         if not len(stale) and not self.extra:
@@ -167,7 +167,7 @@ class _Sources:
         return self._united(stale, [blocks], MAX_RATE, ndv)
 
     def of_files(self, rows: NDArray[np.int64], *, better_than: float) -> JoinFilter | None:
-        """Take the files' own filters, if that gives a better rate."""
+        """Make a filter from the files' own filters; None if its FPP is not below `better_than`."""
         ndv = _ndv(self.filters, rows) + sum(map(_ndv_of, self.extra))
         if not self._are_few(rows) or not self._may_reach(rows, better_than):
             return None
@@ -178,7 +178,7 @@ class _Sources:
         return len(rows) <= _MAX_FILTERS and size <= _MAX_FILTER_BYTES
 
     def _may_reach(self, rows: NDArray[np.int64], limit: float) -> bool:
-        """Return whether the union may have a rate that low, judged by the largest of the filters.
+        """Return whether the union could have an FPP below `limit`, judged by the largest filter.
 
         Files may have all of their values in common: the greatest number of values counts.
         """
@@ -198,7 +198,7 @@ class _Sources:
         limit: float,
         ndv: int,
     ) -> JoinFilter | None:
-        """Unite files' own filters and others; None if the rate is not below a limit."""
+        """Make the union of files' own filters and others; None if its FPP is not below `limit`."""
 
         def all_blocks() -> Iterator[NDArray[np.uint32]]:
             yield from first
@@ -224,7 +224,7 @@ def _size_of(kept: JoinFilter | Reason) -> int:
 def _common_leaf(
     column: IndexedColumn, filters: ColumnFilters, present: NDArray[np.bool_]
 ) -> Leaf | Reason:
-    """Return the column with its type in all files, or why there is no filter of all its values."""
+    """Return the leaf column, if all files have one type; or why the join gets no filter."""
     num_unknown = np.count_nonzero(filters.count[present] == 0)
     if num_unknown or not present.any():
         text = f"{num_unknown} files have no filter of the column {column.name}"
@@ -241,7 +241,7 @@ def _common_leaf(
 
 
 def _type_of(leaf: Leaf) -> Leaf:
-    """Return a column's type alone: without its name, and whether values may be null."""
+    """Return a leaf reduced to its type: without its name, and whether values may be null."""
     return replace(leaf, ordinal=0, path=(), repetitions=())
 
 
@@ -256,7 +256,7 @@ def _too_full(column: IndexedColumn, made: JoinFilter | None, *, num_stale: int)
 
 
 def _ndv(filters: ColumnFilters, rows: NDArray[np.int64]) -> int:
-    """Return the distinct values in some filters, at most."""
+    """Return an upper bound for the number of distinct values in some filters."""
     counts = filters.ndv[rows]
     return int(counts.sum()) if (counts >= 0).all() else _UNKNOWN_NDV
 

@@ -74,10 +74,10 @@ if TYPE_CHECKING:
     StrPath = str | os.PathLike[str]
 
 _AT_ONCE = 256
-"""Files whose columns are read in one step, at most; the first step is one file."""
+"""Maximum number of files whose columns are read in one step; the first step is one file."""
 
 _THREADS = 16
-"""Requests to a store at the same time."""
+"""Number of simultaneous requests to a store."""
 
 
 def prune(
@@ -191,7 +191,7 @@ def _files_to_ask(
     opened: Mapping[str, Snapshot | Reason],
     answers: Mapping[str, _Answer],
 ) -> tuple[list[str], list[str]]:
-    """Return the paths of all files, and of those whose columns no index knows."""
+    """Return the paths of all files, and of the files whose columns no index records."""
     is_told = np.zeros(len(files), np.bool_)
     for folder, one in opened.items():
         if isinstance(one, Snapshot) and recorded_names(one.entry.options) is not None:
@@ -201,7 +201,7 @@ def _files_to_ask(
 
 
 def _files_known_to(snapshot: Snapshot) -> tuple[list[str], list[str]]:
-    """Return the paths of an index's files, and of those whose columns it does not record."""
+    """Return the paths of an index's files, and of the files whose columns it does not record."""
     paths = [location(snapshot.root, file) for file in snapshot.files.identities()]
     return paths, paths if recorded_names(snapshot.entry.options) is None else []
 
@@ -219,7 +219,7 @@ def _check_columns(
         expression: The predicate.
         opened: The indexes of the table.
         metadata: The table, if it is of Delta or Iceberg.
-        report: What was found.
+        report: The report with the files that were found.
         files_to_ask: As `_files_to_ask`, of all files that were asked about; None: of those that
             the only index knows.
 
@@ -292,7 +292,7 @@ def _metadata_of(
     files: object,
     opened: Iterable[Snapshot | Reason],
 ) -> MetadataTable | None:
-    """Return the table at the state that is asked about, if metadata say which files it has.
+    """Return the Delta or Iceberg table at the requested state; None if no metadata name its files.
 
     Raises:
         InvalidArgument: If a version is asked for of what is no Delta table, only a part of a
@@ -326,7 +326,7 @@ def _metadata_of(
 def _if_about(
     table: MetadataTable, opened: Snapshot | Reason, expression: Expression
 ) -> Snapshot | Reason:
-    """Return an index that means the columns of a table, or why it does not."""
+    """Return an index if its columns are those of the table, or the reason why they are not."""
     if isinstance(opened, Reason) or opened.table_state is None:
         return opened
     asked = {name.lower() for name in columns_of(opened.about_columns(expression))}
@@ -339,7 +339,7 @@ def _if_about(
 
 
 def _root_of(table: TableRef, opened: Iterable[Snapshot | Reason]) -> str:
-    """Return the root of a table; a store is not asked for the root of an index."""
+    """Return the root of a table; if an index has this root, a store is not asked for it."""
     if table.is_on_store and any(
         isinstance(one, Snapshot) and one.root == table.path for one in opened
     ):
@@ -350,7 +350,7 @@ def _root_of(table: TableRef, opened: Iterable[Snapshot | Reason]) -> str:
 def _are_known(
     snapshots: Sequence[Snapshot], folder: str, files: Sequence[FileId]
 ) -> Iterable[bool]:
-    """Say of each file in a folder whether an index knows it in this state, so as Parquet."""
+    """Return for each file in a folder whether an index knows it in this state, so as Parquet."""
     found = [positions(relative_to(s.root, files, folder=folder), s.files) >= 0 for s in snapshots]
     return map(any, zip(*found, strict=True))
 
@@ -361,7 +361,7 @@ def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None
     If the index's log cannot be read, the table is not known: True.
 
     Args:
-        folder: The index's.
+        folder: The index's folder.
         opened: What `open_snapshot` returned.
         paths: The folders and files, absolute; None: any table will do.
     """
@@ -369,7 +369,7 @@ def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None
         root = opened.root
     else:
         info = describe(folder)
-        if info is None:  # it does not exist any more
+        if info is None:  # the index no longer exists
             return False
         root = info.root
     if paths is None or not root:
@@ -384,10 +384,10 @@ def _by_slices(
     expression: Expression,
     metadata: MetadataTable | None,
 ) -> LookupReport | None:
-    """Look files up in the slices of the table's only index, without a look at all its files.
+    """Look up files in the slices of the table's only index, without going through all its files.
 
     Returns:
-        None if that cannot be done: there are several indexes, the contract is not "immutable",
+        None if this is not possible: there are several indexes, the contract is not "immutable",
         the index is of another state of a Delta or Iceberg table, only a part of the table is
         asked about, the index does not know all files of it, or slices do not tell.
     """
@@ -431,13 +431,13 @@ def _by_slices(
 
 
 def _roots(root: str, name: str | None) -> list[str] | None:
-    """Return the folders that an index must be about, for `is_about`."""
+    """Return the folders to compare an index's table with, for `is_about`."""
     return [root] if name is None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Answer:
-    """The answer of one index; arrays have shape (files of the lookup,)."""
+    """The answer of one index; arrays have one element for each file of the lookup."""
 
     use: IndexUse
     is_known: NDArray[np.bool_]
@@ -445,7 +445,7 @@ class _Answer:
 
 
 def _folders(table: TableRef, name: str | None, home: StrPath | None) -> list[str]:
-    """Return the folders of the indexes of a table, or that of one name."""
+    """Return the folders of a table's indexes, or only that of the index with this name."""
     given = None if home is None else absolute_path(home)
     if table.is_on_store:
         folders = _folders_on_store(table.path, given)
@@ -458,10 +458,10 @@ def _folders(table: TableRef, name: str | None, home: StrPath | None) -> list[st
 
 
 def _folders_on_store(path: str, home: str | None) -> list[str]:
-    """Find indexes of a table on a store; records of other tables are looked for meanwhile."""
+    """Find indexes of a table on a store; at the same time, look for records of other tables."""
     first, *others = homes_above(path) if home is None else [home]
     with ThreadPoolExecutor(_THREADS) as pool:
-        records = pool.submit(why_not_plain, [path])  # what it finds is kept, and asked for later
+        records = pool.submit(why_not_plain, [path])  # its result is cached, and needed later
         above = pool.map(partial(index_folders, is_above=True), others)
         found = index_folders(first) + [folder for some in above for folder in some]
         with suppress(OSError, FileProblem):
@@ -475,10 +475,10 @@ def _promised_files(
     files: StrPath | Sequence[StrPath] | None,
     opened: Iterable[Snapshot | Reason],
 ) -> list[FileId] | None:
-    """Return the files of a table as its indexes know them; None if the table must be listed.
+    """Return a table's files as its indexes know them; None if the table must be listed.
 
-    It need not be listed if the contract of all indexes of the table is "immutable", they were made
-    by the present rule of what counts, and they know some of the files that are asked about.
+    The table need not be listed if the contract of all its indexes is "immutable", they were made
+    by the present rule for data files, and they know some of the queried files.
     """
     path = table.path
     about = [one for one in opened if isinstance(one, Snapshot) and is_in(path, one.root)]
@@ -490,7 +490,7 @@ def _promised_files(
             if path != one.root and not is_in(location(root, file), path):
                 continue
             if promised.setdefault(file.path, file) != file:
-                return None  # two indexes know different files of this name: one promise is broken
+                return None  # indexes know different files of this path: one contract is broken
     if files is None:
         return sorted(promised.values()) or None
     wanted = {absolute_path(file) for file in paths_of(files)}
@@ -544,7 +544,7 @@ def _use_of(
 
 
 def _silent(folder: str, reason: Reason, num_files: int) -> _Answer:
-    """Return the answer of an index that cannot be used."""
+    """Return the answer of an index that cannot be used: it excludes no file."""
     use = IndexUse(
         name=os.path.basename(folder),
         folder=folder,

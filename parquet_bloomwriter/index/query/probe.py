@@ -1,4 +1,4 @@
-"""Look hashes up in many filters of one column: which filters might contain any of them?
+"""Look up hashes in many filters of one column: which filters might contain any of the hashes?
 
 Hashes that the filter of all values excludes are not looked up in the filters that it covers. For a
 few hashes, one block of each filter is read for each of them. For many hashes, filters are read
@@ -61,33 +61,35 @@ if TYPE_CHECKING:
     ]
 
 _FEW_FILES = 1000
-"""Files of a table up to which parts on a disk are read in the time that threads take to start."""
+"""Number of a table's files up to which parts on a disk are read in the time that threads take to
+start."""
 
 _FEW_FILTERS = 16
-"""Up to so many filters it costs no more to look in them than in the global filter first."""
+"""Number of filters up to which reading them costs no more than asking the global filter first."""
 
 _MAX_OPEN = 128
 _REMOTE_THREADS = 16
 _AT_ONCE = 7
-"""Hashes up to which a store is not asked first whether the filter of all values excludes them."""
+"""Number of hashes up to which a lookup on a store does not ask first whether the filter of all
+values excludes them."""
 
 _MANY = 8
-"""Hashes from which reading whole filters may pay."""
+"""Number of hashes from which reading whole filters may be faster."""
 
 _WORTH_BYTES = 4096
-"""Bytes read in the time of one more request."""
+"""Number of bytes that are read in the time that one more request takes."""
 
 _CHUNK_GROUPS = 1 << 9
-"""Groups of filters that a thread looks up at once, of 16 filters each."""
+"""Number of groups, of 16 filters each, that a thread looks up at once."""
 
 _SLAB_BYTES = 4 << 20
-"""Read at once, about."""
+"""Approximate number of bytes that are read at once."""
 
 _FEW_SLABS = 4
-"""Runs of filters on a disk that take no longer than it takes to start threads."""
+"""Number of runs of filters on a disk up to which reading takes no longer than starting threads."""
 
 _GAP_BYTES = 64 * 1024
-"""Largest gap between two filters that are read together."""
+"""Largest gap between two filters that are read together, bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,11 +97,11 @@ class Covering:
     """The filter of all values of a column, and the filters of files that it covers."""
 
     folder: str
-    """Of the index, absolute."""
+    """Absolute path of the index's folder."""
 
     file: IndexFile
     is_covered: NDArray[np.bool_]
-    """Whether all values of each filter of the column are in this filter, shape (n,)."""
+    """Whether this filter has all values of each filter of the column, shape (n,)."""
 
 
 class ColumnProbe:
@@ -116,30 +118,30 @@ class ColumnProbe:
         *,
         few: int | None = None,
     ) -> None:
-        """Take the filters, none of whose headers has been checked.
+        """Keep the filters, whose headers have not been checked yet.
 
         Args:
             filters: The n filters.
             covering: The filter of all values, which is looked in first.
-            few: Filters up to which it is not; by default, as many as are looked in as fast.
+            few: Number of filters up to which it is not; by default, as many as are read as fast.
         """
         self.filters = filters
         self._covering = covering
         self._few = _FEW_FILTERS if few is None else few
-        # Shape (n,). An element becomes True, once, when a header was found good; threads that
-        # do not see that yet check the header again.
+        # Shape (n,): whether a header was found good. A thread that does not yet see that another
+        # thread has set an element checks the header again.
         self._is_checked = np.zeros(len(filters.starts), np.bool_)
 
     @property
     def num_bytes_held(self) -> int:
-        """Memory, bytes."""
+        """Size in memory, bytes."""
         covered = 0 if self._covering is None else self._covering.is_covered.nbytes
         return self.filters.num_bytes_held + self._is_checked.nbytes + covered
 
     def might_contain(
         self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
     ) -> NDArray[np.bool_]:
-        """Say of each filter whether it might contain any of the hashes.
+        """Return for each filter whether it might contain any of the hashes.
 
         Args:
             rows: The filters to look in, ascending, shape (k,).
@@ -184,7 +186,7 @@ class ColumnProbe:
     def _might_contain(
         self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
     ) -> NDArray[np.bool_]:
-        """Look hashes up in the filters alone, without the filter of all values."""
+        """Look up hashes in the filters alone, without the filter of all values."""
         filters = self.filters
         found = np.zeros(len(rows), np.bool_)
         places = np.flatnonzero(filters.has_values[rows]) if len(hashes) else rows[:0]
@@ -218,7 +220,7 @@ class ColumnProbe:
         hashes: NDArray[np.uint64],
         sources: dict[int, IndexSource],
     ) -> NDArray[np.bool_]:
-        """Look hashes up by reading one block of each filter for each hash."""
+        """Look up hashes by reading one block of each filter for each hash."""
         reader = _reader_of(filters, sources)
         if not reader.are_local:
             starts, blocks = filters.starts[rows], [_blocks_of(filters, rows, h) for h in hashes]
@@ -236,7 +238,7 @@ class ColumnProbe:
     def _look_up(
         self, rows: NDArray[np.int64], h: np.uint64, reader: BatchReader
     ) -> NDArray[np.bool_]:
-        """Look a hash up by the kernel, and where that cannot read, without it."""
+        """Look up a hash with the kernel; in filters that the kernel cannot read, without it."""
         filters = self.filters
         starts, lengths = filters.starts[rows], filters.num_bytes[rows]
         parts = filters.part_of[rows].astype(np.int64)
@@ -263,7 +265,7 @@ class ColumnProbe:
         hashes: NDArray[np.uint64],
         sources: dict[int, IndexSource],
     ) -> NDArray[np.bool_]:
-        """Look hashes up by reading filters whole, neighbours together."""
+        """Look up hashes by reading whole filters, neighbours together."""
 
         def look_up_in(slab: NDArray[np.int64]) -> list[bool]:
             bits = _bits_of_slab(filters, slab, sources[int(filters.part_of[slab[0]])])
@@ -282,13 +284,13 @@ def open_probe(
     *,
     few: int | None = None,
 ) -> ColumnProbe:
-    """Read what parts of a column say of their filters, and return what looks hashes up in these.
+    """Return the probe of a column, with the positions and sizes of the filters in its parts.
 
     Args:
-        folder: Of the index, absolute.
+        folder: The index's folder, absolute.
         column: The column.
         parts: Parts of the column.
-        files: Whose filters are looked at.
+        files: The data files whose filters are needed.
         few: As for `ColumnProbe`.
 
     Raises:
@@ -310,7 +312,7 @@ def open_probe(
 def read_filters(
     filters: ColumnFilters, rows: NDArray[np.int64]
 ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-    """Yield each row with the blocks of its filter, shape (z, 8), read-only; in any order.
+    """Yield each row and the blocks of its filter, shape (z, 8), read-only; in any order.
 
     Raises:
         IndexProblem: If a filter is not as it was written, or lies outside its part.
@@ -338,7 +340,7 @@ def _checked_blocks(
     hashes: NDArray[np.uint64],
     sources: dict[int, IndexSource],
 ) -> NDArray[np.bool_]:
-    """Look hashes up by reading one block of each filter for each hash."""
+    """Look up hashes by reading one block of each filter for each hash, checked by checksums."""
     groups, members = filters.groups, filters.member_of[rows]
     which = groups.holding(members)
     reader = _reader_of(filters, sources)
@@ -374,7 +376,7 @@ def _checked_whole(
     hashes: NDArray[np.uint64],
     sources: dict[int, IndexSource],
 ) -> NDArray[np.bool_]:
-    """Look hashes up by reading filters whole."""
+    """Look up hashes by reading whole filters, checked by their checksums."""
     groups, members = filters.groups, filters.member_of[rows]
     might = np.zeros(len(groups.starts), np.bool_)
 
@@ -395,7 +397,7 @@ def _checked_whole(
 def _waves(
     filters: ColumnFilters, rows: NDArray[np.int64], places: NDArray[np.int64]
 ) -> Iterator[NDArray[np.int64]]:
-    """Cut places into runs of at most `_MAX_OPEN` parts."""
+    """Cut positions into runs, each with filters of at most `_MAX_OPEN` parts."""
     if len(places) and len(filters.paths) <= _MAX_OPEN:
         yield places
         return
@@ -424,7 +426,7 @@ def _open_parts(
 
 
 def _reader_of(filters: ColumnFilters, sources: dict[int, IndexSource]) -> BatchReader:
-    """Return a reader of the parts that are open, by their ordinals."""
+    """Return a reader of the open parts, which are named by their ordinals."""
     unused = next(iter(sources.values()))
     return BatchReader([sources.get(part, unused) for part in range(len(filters.paths))])
 
@@ -450,7 +452,7 @@ def _prefetch(
 
 
 def jobs_in(path: str) -> int:
-    """Return how many threads are worth it where an index is: a store makes them wait."""
+    """Return the number of threads for the files of an index: on a store, threads mostly wait."""
     return _REMOTE_THREADS if is_on_store(path) else default_jobs()
 
 
@@ -464,7 +466,7 @@ def _malformed(filters: ColumnFilters, row: int) -> IndexProblem:
 
 
 def _blocks_of(filters: ColumnFilters, rows: NDArray[np.int64], h: np.uint64) -> NDArray[np.int64]:
-    """Return where the block of a hash is in each filter, if that has the usual header."""
+    """Return the position of a hash's block in each filter, if that has the usual header."""
     starts, lengths = filters.starts[rows], filters.num_bytes[rows]
     headers = usual_header_length(lengths)
     num_blocks = ((lengths - headers) // BYTES_PER_BLOCK).astype(np.uint64)
@@ -476,7 +478,7 @@ def _blocks_of(filters: ColumnFilters, rows: NDArray[np.int64], h: np.uint64) ->
 def _without_kernel(
     filters: ColumnFilters, rows: NDArray[np.int64], h: np.uint64, reader: BatchReader
 ) -> NDArray[np.bool_]:
-    """Look a hash up in filters on stores, on systems without `pread`, or again."""
+    """Look up a hash without the kernel: on stores, without `pread`, or after a failed attempt."""
     parts = filters.part_of[rows].astype(np.int64)
     lengths = filters.num_bytes[rows].tolist()
     heads = reader.read(parts, filters.starts[rows], PIECE_BYTES)
@@ -499,7 +501,7 @@ def _raise_first(reader: BatchReader) -> None:
 def _bits_of_slab(
     filters: ColumnFilters, slab: NDArray[np.int64], source: IndexSource
 ) -> list[memoryview]:
-    """Read neighbouring filters of one part together, and return the bitset of each."""
+    """Read neighbouring filters of one part together, and return the bitset of each filter."""
     lengths = filters.num_bytes[slab].tolist()
     begin = int(filters.starts[slab[0]])
     offsets = (filters.starts[slab] - begin).tolist()

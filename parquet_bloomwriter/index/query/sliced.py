@@ -1,17 +1,18 @@
-"""Lookups in slices: which files might match, without a look at all files that the version knows.
+"""Lookups in slices: find the files that might match, without going through all files of a version.
 
-    file of the version                     is asked
+    file of the version                     is looked up
     id below `stop`, all filters in groups  in the slices of the columns concerned
-    every other file                        in its parts, as without slices
+    every other file                        in the parts, as without slices
 
 Slices answer a predicate on one column group by group: the literals are hashed by the type of the
 group, each value gives a row of bits, and AND and OR of conditions are AND and OR of such rows. A
 file is excluded only if all of its filters are. A predicate on several columns is answered if their
 slices are of the same units (files, or row groups of files), which the digest `units` says, and
-each column has one type in all of them: then each condition gives a set of units. All else is left
-to the parts.
+each column has one type in all of them: then each condition gives a set of units. All other lookups
+use the parts.
 
-The answer is that of the parts. The filter of all values is asked first, as there.
+The answer is the same as that of a lookup in the parts. In both, the filter of all values is asked
+first.
 
 The manifest is read only if it knows other files than the slices do. Otherwise paths and sizes are
 read from the slices, and only of the files that might match. Where a manifest is read, it must have
@@ -64,16 +65,16 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Expression
 
 _MANY_BYTES = 1 << 20
-"""Bytes to read from which several threads share the work."""
+"""Number of bytes from which several threads share the work of reading."""
 
 _REMOTE_THREADS = 32
-"""Requests at the same time."""
+"""Number of simultaneous requests to a store."""
 
 _MAX_SCOPES = 8
-"""Combinations of columns for which the files without slices are kept."""
+"""Maximum number of combinations of columns for which scopes of files without slices are kept."""
 
 _BITS = 64
-"""Of one number."""
+"""Number of bits in one number."""
 
 
 class SlicedIndex:
@@ -84,7 +85,7 @@ class SlicedIndex:
 
         Args:
             entry: The version.
-            folder: The index's, absolute.
+            folder: The index's folder, absolute.
             read_files: Returns the files that the version knows.
         """
         self._entry = entry
@@ -98,7 +99,7 @@ class SlicedIndex:
 
     @property
     def num_bytes_held(self) -> int:
-        """Memory, bytes."""
+        """Size in memory, bytes."""
         with self._lock:
             held = sum(one.num_bytes_held for one in self._columns.values())
             held += sum(one.num_bytes_held for one in self._others.values())
@@ -108,7 +109,7 @@ class SlicedIndex:
         return held
 
     def ids_of_matches(self, expression: Expression) -> NDArray[np.int64] | None:
-        """Return the ids of the files that might match, ascending; None if slices do not tell.
+        """Return the ids of the files that might match, ascending; None if slices give no answer.
 
         Raises:
             BloomwriterError, OSError: If the index cannot be read.
@@ -130,7 +131,7 @@ class SlicedIndex:
     def _rest(
         self, columns: Sequence[SlicedColumn], expression: Expression
     ) -> tuple[_OtherFiles, NDArray[np.int64] | None]:
-        """Look in the parts; return the files that are not in slices, and ids of those that match.
+        """Look up files in parts; return the files without slices, and the ids of those that match.
 
         The ids are None if there are no such files.
         """
@@ -141,7 +142,7 @@ class SlicedIndex:
         return others, others.files.ids[scope.might_match(expression, probes)]
 
     def check_files(self, expression: Expression, files: FileTable) -> None:
-        """Check that ids of a predicate's answer mean the same files in the manifest.
+        """Check that the file ids of a predicate's answer mean the same files in the manifest.
 
         Raises:
             BloomwriterError, OSError: If they do not, or the index cannot be read.
@@ -150,7 +151,7 @@ class SlicedIndex:
             column.check_files(files)
 
     def could_exclude(self, expression: Expression) -> bool | None:
-        """Return whether any file could be excluded by a predicate; None if slices do not tell.
+        """Return whether a predicate could exclude any file; None if slices give no answer.
 
         Raises:
             BloomwriterError, OSError: If the index cannot be read.
@@ -194,7 +195,7 @@ class SlicedIndex:
         return [next(found[one]) for one in is_other.tolist()]
 
     def _concerned(self, expression: Expression) -> list[SlicedColumn] | None:
-        """Return the indexed columns of a predicate, if slices can answer it."""
+        """Return the indexed columns of a predicate; None if slices cannot answer it."""
         names = columns_in(expression)
         indexed = [one for one in self._entry.columns if one.name in names]
         if not indexed or any(one.slices is None for one in indexed):
@@ -213,7 +214,7 @@ class SlicedIndex:
             return self._columns[column.name]
 
     def _others_of(self, column: SlicedColumn) -> _OtherFiles:
-        """Return the files that are looked up in their parts."""
+        """Return the files that are looked up in parts instead of slices."""
         units = column.reader.directory.units
         with self._lock:
             if units not in self._others:
@@ -232,7 +233,7 @@ class SlicedIndex:
     def _scope(
         self, columns: Sequence[SlicedColumn], others: FileTable
     ) -> tuple[Scope, dict[str, ColumnProbe]]:
-        """Return what looks the other files up in their parts."""
+        """Return the scope and the probes by which files without slices are looked up in parts."""
         key = tuple(one.column.name for one in columns)
         with self._lock:
             if key not in self._scopes:
@@ -246,13 +247,14 @@ class SlicedIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _OtherFiles:
-    """The files of a version that slices do not tell of."""
+    """The data files of a version that are not in slices."""
 
     files: FileTable | None
-    """Ascending by id; None if there are none."""
+    """The files, ascending by id; None if there are no such files."""
 
     all_ids: NDArray[np.int64] | None
-    """All files that the version knows, ascending; None if it knows those of the slices."""
+    """Ids of all files that the version knows, ascending; None if they are the files of the
+    slices."""
 
     @property
     def num_bytes_held(self) -> int:
@@ -260,7 +262,7 @@ class _OtherFiles:
         return held + (0 if self.files is None else self.files.num_bytes_held)
 
     def known(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ids that the version knows."""
+        """Return those of the ids that the version knows."""
         if self.all_ids is None:
             return ids
         if not len(self.all_ids):
@@ -274,7 +276,7 @@ class _OtherFiles:
 def _other_files(
     entry: Entry, column: SlicedColumn, read_files: Callable[[], FileTable]
 ) -> _OtherFiles:
-    """Find the files that slices do not tell of.
+    """Find the data files that are not in slices.
 
     File ids are given once. So if the version knows as many files as the slices, and no id was
     given since, it knows the same.
@@ -302,7 +304,7 @@ class SlicedColumn:
 
     Attributes:
         column: The column.
-        reader: Of the file of slices.
+        reader: Reader of the file of slices.
         leaves: The type of the column in each group, under its name in the index.
     """
 
@@ -310,7 +312,7 @@ class SlicedColumn:
         """Open the slices.
 
         Raises:
-            IndexProblem: If they are not as they were written, or made of other parts.
+            IndexProblem: If they are damaged, or were made from other parts.
             OSError: If they cannot be read.
         """
         if column.slices is None:
@@ -329,11 +331,11 @@ class SlicedColumn:
 
     @property
     def num_bytes_held(self) -> int:
-        """Memory, bytes."""
+        """Size in memory, bytes."""
         return self.reader.num_bytes_held
 
     def check_files(self, files: FileTable) -> None:
-        """Check once that the manifest has the files of the slices under the same ids.
+        """Check, once, that the manifest has the files of the slices under the same ids.
 
         Raises:
             IndexProblem: If it has not.
@@ -344,7 +346,7 @@ class SlicedColumn:
             self._has_same_files = True
 
     def probe_of(self, files: FileTable) -> ColumnProbe:
-        """Return what looks in the filters of files that are not in the slices.
+        """Return a probe for the filters of files that are not in slices.
 
         Raises:
             BloomwriterError, OSError: If a part cannot be read.
@@ -376,7 +378,7 @@ class SlicedColumn:
         return np.unique(np.concatenate(found)).astype(np.int64)
 
     def keys(self, contains: Contains) -> NDArray[np.int64]:
-        """Return the units that might contain a hash, ascending, as `unit_keys` has them."""
+        """Return the units that might contain a hash, ascending, as numbers of `unit_keys`."""
         reader, found = self.reader, [np.zeros(0, np.int64)]
         held = _Held(self._folder, self.column.global_filter)
         with reader.opened() as source:
@@ -392,10 +394,10 @@ class SlicedColumn:
     def _prefetch(
         self, conditions: Mapping[int, Condition | None], source: IndexSource, held: _Held
     ) -> None:
-        """Fetch from a store all that a lookup reads, at the same time if that is not much.
+        """Fetch all pages that a lookup reads from a store, at the same time if they are not many.
 
         Args:
-            conditions: By ordinal of a group: what will be looked up in it.
+            conditions: The condition to look up in each group, by the group's ordinal.
             source: The slices, opened.
             held: The filter of all values. If many pages are at stake, it is asked first.
         """
@@ -431,7 +433,7 @@ class SlicedColumn:
     def _bits(
         self, condition: Condition, number: int, source: IndexSource, held: _Held
     ) -> NDArray[np.uint64]:
-        """Return which filters of a group might meet a condition, one bit for each."""
+        """Return a bit for each filter of a group: whether it might meet a condition."""
         if isinstance(condition, Contains):
             return self._matches(condition, number, source, held)
         if not condition.parts:
@@ -447,7 +449,7 @@ class SlicedColumn:
     def _matches(
         self, contains: Contains, number: int, source: IndexSource, held: _Held
     ) -> NDArray[np.uint64]:
-        """Return which filters of a group might contain a hash, one bit for each."""
+        """Return a bit for each filter of a group: whether it might contain a hash."""
         reader, whole, hashes = self.reader, self.column.global_filter, contains.hashes
         group = reader.directory.groups[number]
         if whole is None:
@@ -462,7 +464,7 @@ class SlicedColumn:
     def _any_of(
         self, group: Group, hashes: Sequence[int], source: IndexSource
     ) -> NDArray[np.uint64]:
-        """Return which filters might contain any of the hashes, one bit for each."""
+        """Return a bit for each filter of a group: whether it might contain any of the hashes."""
         if not group.num_blocks:  # filters without values
             return np.zeros(group.row_bytes // 8, np.uint64)
         jobs = default_jobs()
@@ -487,7 +489,7 @@ class SlicedColumn:
 
 
 class _Held:
-    """Which hashes the filter of all values might contain, during one lookup: asked once each."""
+    """The answers of the filter of all values during one lookup; each condition is asked once."""
 
     def __init__(self, folder: str, whole: GlobalFilter | None) -> None:
         self._folder = folder
@@ -495,7 +497,7 @@ class _Held:
         self._found: dict[Contains, NDArray[np.bool_]] = {}  # by identity
 
     def by_whole(self, contains: Contains) -> NDArray[np.bool_]:
-        """Return which hashes the filter might contain, in their order; all, if there is none.
+        """Return for each hash whether the filter might contain it; without a filter, true.
 
         Raises:
             IndexProblem: If the filter is not as it was written.
@@ -536,7 +538,7 @@ def _ordinals(columns: Sequence[SlicedColumn], expression: Expression) -> NDArra
 
 
 def _contained(condition: Condition | None) -> Iterator[Contains]:
-    """Yield the parts of a condition that are answered by filters."""
+    """Yield the parts of a condition that filters answer."""
     if isinstance(condition, Contains):
         yield condition
     elif condition is not None:

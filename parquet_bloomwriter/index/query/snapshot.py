@@ -2,8 +2,8 @@
 
 If a file of the index is missing, cut short or broken, every file of the table might match, and
 `problem` says why. What is read of a version stays in memory as long as the snapshot is in use:
-about 90 bytes for each filter and 120 for each file; the filters themselves are not kept. Where a
-column has slices (see `sliced`), that is read only for what slices do not tell.
+about 90 bytes for each filter and 120 for each file; the filters themselves are not kept. If a
+column has slices (see `sliced`), these facts are read only for lookups that slices cannot answer.
 
 Snapshots that were opened lately are kept in `SNAPSHOTS`. Entries are written once: as long as the
 log's folder is the same folder and lists the same names, the newest stable entry is the same.
@@ -61,13 +61,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX_BYTES = 512 * 1024 * 1024
-"""Memory of all snapshots that are kept, except the newest."""
+"""Maximum size in memory of all snapshots that are kept, except the newest, bytes."""
 
 _REMOTE_THREADS = 16
-"""Requests at the same time."""
+"""Number of simultaneous requests to a store."""
 
 _MAX_SCOPES = 8
-"""Combinations of columns whose scope is kept."""
+"""Maximum number of combinations of columns whose scopes are kept."""
 
 
 def open_snapshots(
@@ -83,7 +83,7 @@ def open_snapshots(
     not for each index.
 
     Args:
-        folders: Those of the indexes, absolute.
+        folders: Folders of the indexes, absolute.
         asked: The folders and files that the query is about, absolute.
         with_files: As for `open_snapshot`.
         reads_logs: Whether the query takes the files of a Delta or Iceberg table from its metadata.
@@ -117,11 +117,11 @@ def open_snapshot(folder: str, *, with_files: bool = True) -> Snapshot | Reason:
     """Open the newest stable version of an index, or take it from memory.
 
     Args:
-        folder: The index's, absolute.
+        folder: The index's folder, absolute.
         with_files: Whether its files are needed. If not, `Snapshot.files` may raise an error.
 
     Returns:
-        The version; or why there is none to use.
+        The version; or the reason why no version can be used.
     """
     try:
         snapshot = SNAPSHOTS.get(folder) or SNAPSHOTS.put(folder, _open)
@@ -136,10 +136,10 @@ def open_snapshot(folder: str, *, with_files: bool = True) -> Snapshot | Reason:
 
 
 def with_files(folder: str, opened: Snapshot | Reason) -> Snapshot | Reason:
-    """Return an index whose files have been read, or why that cannot be done.
+    """Return an opened index after reading its files, or the reason why they cannot be read.
 
     Args:
-        folder: The index's.
+        folder: The index's folder.
         opened: What `open_snapshot` returned. If its files cannot be read, there may be a newer
             version by now.
     """
@@ -160,7 +160,7 @@ class Snapshot:
 
     Attributes:
         entry: The version, as the log has it.
-        folder: The index's, absolute.
+        folder: The index's folder, absolute.
         root: Folder that paths of files are relative to, absolute.
         problem: The last thing that went wrong; None as long as nothing has.
     """
@@ -179,12 +179,12 @@ class Snapshot:
 
     @cached_property
     def table_state(self) -> TableState | None:
-        """The state of the Delta or Iceberg table that the index was made of."""
+        """The state of the Delta or Iceberg table that the index was built from."""
         return state_of(self.entry.options)
 
     @property
     def files(self) -> FileTable:
-        """The files that the version knows; answers are in their order.
+        """The data files that the version knows; answers are in their order.
 
         Raises:
             IndexProblem: If the manifest is not as it was written.
@@ -197,7 +197,7 @@ class Snapshot:
 
     @property
     def num_bytes_held(self) -> int:
-        """Memory, bytes, about."""
+        """Approximate size in memory, bytes."""
         with self._lock:
             held = [one.num_bytes_held for one in self._probes.values()]
             held += [one.num_bytes_held for one in self._scopes.values()]
@@ -206,7 +206,7 @@ class Snapshot:
         return sum(held)
 
     def about_columns(self, expression: Expression) -> Expression:
-        """Return a predicate in which conditions on lists and maps name indexed columns."""
+        """Return a predicate in which conditions on lists and maps name indexed columns instead."""
         try:
             return about_columns(expression, [column.name for column in self.entry.columns])
         except RecursionError as error:
@@ -228,7 +228,7 @@ class Snapshot:
             return False
 
     def might_match(self, expression: Expression) -> NDArray[np.bool_]:
-        """Say of each file whether it might hold a row for which a predicate is true.
+        """Return for each data file whether it might hold a row for which a predicate is true.
 
         Returns:
             In the order of `files`, shape (m,). All are true if something is wrong.
@@ -255,7 +255,7 @@ class Snapshot:
         return np.ones(len(self.files.ids), np.bool_)
 
     def matching_files(self, expression: Expression) -> list[FileId] | None:
-        """Return the files that might match a predicate, without a look at the others.
+        """Return the data files that might match a predicate, without going through all files.
 
         Returns:
             The files that `might_match` finds, by id; None if there are no slices that tell.
@@ -268,7 +268,7 @@ class Snapshot:
         return self._by_slices(find, self.about_columns(expression))
 
     def types(self, column: str) -> tuple[Leaf, ...]:
-        """Return the types that an indexed column has in the files; none if something is wrong."""
+        """Return the types that an indexed column has in data files; none if something is wrong."""
         indexed = self.entry.column(column)
         if indexed is None:
             return ()
@@ -285,8 +285,8 @@ class Snapshot:
         """Make one filter of all values that a column has in some of the files.
 
         Args:
-            column: Its name in the index.
-            present: Which files, in the order of `files`, shape (m,).
+            column: Name of the column in the index.
+            present: Whether each file counts, in the order of `files`, shape (m,).
             extra: Filters of the values in files that the index does not know.
         """
         try:
@@ -305,7 +305,7 @@ class Snapshot:
             return reason
 
     def are_unchanged(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Look at files, and say of each whether it is as the version knows it.
+        """Look at data files, and return for each whether it is as the version knows it.
 
         Args:
             places: 0-based positions in `files`, shape (n,).
@@ -316,7 +316,7 @@ class Snapshot:
         return are_unchanged(self.files, self.root, places)
 
     def _by_slices(self, ask: Callable[[Expression], T | None], expression: Expression) -> T | None:
-        """Ask slices; None if they do not tell, or are not as they were written."""
+        """Ask slices; return None if they give no answer, or are damaged."""
         if self.problem is not None:
             return None
         try:
@@ -327,7 +327,7 @@ class Snapshot:
             return None
 
     def _read_files(self) -> FileTable:
-        """Return the files that the version knows; they are kept only if they were asked for."""
+        """Return the data files that the version knows; keep them only if `files` was asked for."""
         if self._files is not None:
             return self._files
         if self.entry.manifest is None:
@@ -356,7 +356,7 @@ class Snapshot:
             return self._scopes[key]
 
     def _probe(self, column: IndexedColumn) -> ColumnProbe:
-        """Return the filters of a column; the first time, read where they are."""
+        """Return the probe of a column's filters; the first time, read the column's parts."""
         with self._lock:
             if column.name not in self._probes:
                 probe = open_probe(self.folder, column, column.parts, self.files)
@@ -365,16 +365,16 @@ class Snapshot:
 
 
 class SnapshotCache:
-    """Keeps snapshots of indexes, by folder. Safe in threads."""
+    """A cache of snapshots of indexes, by folder. Safe in threads."""
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
-        """Keep snapshots of at most `max_bytes` together, but always the newest."""
+        """Make a cache of at most `max_bytes`; the newest snapshot is always kept."""
         self._max_bytes = max_bytes
         self._kept: OrderedDict[str, tuple[Hashable, Snapshot]] = OrderedDict()
         self._lock = Lock()
 
     def get(self, folder: str) -> Snapshot | None:
-        """Return the snapshot of an index; None if there is none, or the log has changed since."""
+        """Return an index's cached snapshot; None if there is none or the log has changed since."""
         with self._lock:
             found = self._kept.get(folder)
         if found is None or found[0] != _state_of(folder) or found[1].problem is not None:
@@ -385,18 +385,18 @@ class SnapshotCache:
         return found[1]
 
     def put(self, folder: str, open_: Callable[[str, Snapshot | None], Snapshot]) -> Snapshot:
-        """Open the snapshot of an index, and keep it.
+        """Open the snapshot of an index, and cache it.
 
         Args:
-            folder: The index's.
+            folder: The index's folder.
             open_: Opens it; gets the snapshot that was kept so far, which it may return.
 
         Raises:
-            Exception: What opening raises; nothing is kept then.
+            Exception: What `open_` raises; then nothing is cached.
         """
         with self._lock:
             _, before = self._kept.pop(folder, (None, None))
-        state = _state_of(folder)  # first: an entry that is written meanwhile is noticed later
+        state = _state_of(folder)  # before opening: an entry written meanwhile changes the state
         snapshot = open_(folder, before)
         with self._lock:
             self._kept[folder] = (state, snapshot)
@@ -408,23 +408,23 @@ class SnapshotCache:
         return snapshot
 
     def clear(self) -> None:
-        """Forget all snapshots."""
+        """Remove all snapshots from the cache."""
         with self._lock:
             self._kept.clear()
 
 
 SNAPSHOTS = SnapshotCache()
-"""The snapshots that `open_snapshot` keeps: all that lookups keep in memory."""
+"""The cache of `open_snapshot`: everything that lookups keep in memory."""
 
 register(SNAPSHOTS.clear)
 
 
 class _NotActiveError(Exception):
-    """There is no version to use."""
+    """The index has no version that queries may use."""
 
 
 def _open(folder: str, before: Snapshot | None) -> Snapshot:
-    """Open the newest version, unless it is still the same."""
+    """Open the newest version, or return `before` if it is still the newest version."""
     entry = IndexLog(folder).latest_stable(just_listed=is_on_store(folder))
     if before is not None and before.problem is None and before.entry == entry:
         return before
@@ -432,7 +432,7 @@ def _open(folder: str, before: Snapshot | None) -> Snapshot:
         raise _NotActiveError(f'the index in "{folder}" was never finished; create it')
     if entry.state is not State.ACTIVE or entry.manifest is None:
         raise _NotActiveError(f'the index "{entry.name}" is {entry.state}; restore or create it')
-    if not is_on_store(folder):  # there it is looked at when it is read
+    if not is_on_store(folder):  # on a store, the manifest is checked when it is read
         path = os.path.join(folder, entry.manifest.path)
         size = os.stat(path).st_size
         if size != entry.manifest.size:
@@ -441,7 +441,7 @@ def _open(folder: str, before: Snapshot | None) -> Snapshot:
 
 
 def _state_of(folder: str) -> Hashable:
-    """Return a value that changes when the log does."""
+    """Return a value that changes when the log of an index changes."""
     return storage_of(folder).log_state(os.path.join(folder, LOG))
 
 

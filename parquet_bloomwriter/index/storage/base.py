@@ -1,13 +1,13 @@
-"""What an index asks of the place that its files are in.
+"""The interface of storages: the disk or object store that holds the files of an index.
 
-A place is a folder: an absolute path, or the URL of a prefix, such as `s3://bucket/prefix`. Paths
-of files are strings below it, joined by "/". `storage_of` tells which storage a path is in, and
-`local.LocalStorage` says what its methods do. Lookups open files of local indexes by `open_file`,
-which goes to the disk without a detour.
+A folder is an absolute path, or the URL of a prefix, such as `s3://bucket/prefix`. Paths of files
+are strings below it, joined by "/". `storage_of` returns the storage of a path, and
+`local.LocalStorage` documents the methods of a storage. Lookups open files of local indexes by
+`open_file`, which opens the file on the disk directly.
 
     log           entries are created once, and listed
-    files         are written once, as a whole, under names that are given once; read by ranges
-    versions      folders `v__=<N>`, which are listed only to remove what no entry refers to
+    files         are written once, as a whole, under names never used again; read by ranges
+    versions      folders `v__=<N>`, which are listed only to remove files that no entry refers to
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def open_file(
     Args:
         path: Absolute.
         size: The bytes that the log says it has; without them, a store is asked first.
-        keep: What is read is needed for every lookup: on a store, keep it on this machine.
+        keep: Every lookup needs the bytes that are read: from a store, keep them on this machine.
         whole: All of it will be read: on a store, fetch it at once.
-        tail: Its end, if that follows from the rest.
+        tail: The end of the file, if it can be computed from the rest.
 
     Raises:
         OSError: If there is no such file, or it cannot be read.
@@ -82,13 +82,13 @@ def prefetch(source: IndexSource, ranges: Iterable[Range]) -> None:
 
 
 def state_of(source: IndexSource) -> FileIdentity | ObjectName:
-    """Return the identity of an open file of an index, which never changes."""
+    """Return the identity of an open file of an index; files of an index never change."""
     found: ObjectName | None = getattr(source, "object_name", None)
     return FileIdentity.of(os.fstat(source.fd)) if found is None else found
 
 
 def relative_to_index(version_folder: str, path: str) -> str:
-    """Return the path of a version's file as entries have it: relative to the index's folder."""
+    """Return a version file's path as log entries have it: relative to the index's folder."""
     folder = os.path.dirname(version_folder)  # noqa: PTH120  paths are strings, as in the entries
     return relative_to_folder(folder, path)
 

@@ -1,9 +1,9 @@
 """Indexes on a local or mounted disk.
 
-An entry of the log is a file that only one of several writers gets (`durable.create_once`). Only
-files in folders `v__=<N>` are ever removed, and never what a symbolic link leads to. Nothing is
-written where the index's folder, or a folder in it, is a symbolic link: its target may be a folder
-of the user that the link's author may not write to. The index's home may be one.
+An entry of the log is a file that only one of several writers can create (`durable.create_once`).
+Only files in folders `v__=<N>` are ever removed, and never the targets of symbolic links. No file
+is written if the index's folder, or a folder in it, is a symbolic link: its target may be a folder
+of the user that the link's author may not write to. The index's home may be a symbolic link.
 """
 
 # ruff: noqa: PTH102, PTH106, PTH112, PTH114, PTH116, PTH118, PTH119, PTH120, PTH208  system calls
@@ -42,33 +42,33 @@ _NEW |= getattr(os, "O_BINARY", 0)
 
 
 class Tail(NamedTuple):
-    """The end of a file that follows from what is before it, so that a store need not send it."""
+    """The end of a file, computed from the bytes before it, so that a store need not send it."""
 
     start: int
-    """Where it begins, bytes."""
+    """Position at which the end begins, bytes."""
 
     of: Callable[[bytes], bytes]
-    """Makes it from the bytes before it."""
+    """Computes the end from the bytes before it."""
 
     crc: int
-    """CRC-32 of the whole file. Where it does not fit, the file is fetched to its end."""
+    """CRC-32 of the whole file. If it does not match, the end is fetched, too."""
 
 
 class LocalStorage:
-    """Where the files of indexes are, on a disk. All paths are absolute; safe in threads.
+    """The storage of indexes on a disk. All paths are absolute; safe in threads.
 
     `objects.ObjectStorage` has the same methods for stores. There every method raises IndexProblem
     if the store refuses or does not answer.
     """
 
     removed_at_once = 1
-    """Files that are removed between two looks at whether the action was cancelled."""
+    """Number of files that are removed between two checks whether the action was cancelled."""
 
     def check_writable(self, folder: str, *, one_writer: bool) -> None:
         """Check that two processes cannot create the same entry of the log; on a disk they cannot.
 
         Args:
-            folder: Of an index.
+            folder: Folder of an index.
             one_writer: The caller promises that no other process changes the index.
 
         Raises:
@@ -76,7 +76,7 @@ class LocalStorage:
         """
 
     def has_log(self, folder: str) -> bool:
-        """Return whether a folder has the log of an index."""
+        """Return whether a folder holds the log of an index."""
         return os.path.isdir(os.path.join(folder, LOG))
 
     def names_in_home(self, home: str, *, is_above: bool = False) -> list[str]:  # noqa: ARG002
@@ -91,7 +91,7 @@ class LocalStorage:
         """Return the names of a log's entries, in any order.
 
         Args:
-            log_folder: Of an index.
+            log_folder: Folder of the log of an index.
             just_listed: A store need not be asked again after `log_state` in this thread.
 
         Raises:
@@ -100,7 +100,7 @@ class LocalStorage:
         return os.listdir(log_folder)
 
     def log_state(self, log_folder: str) -> Hashable:
-        """Return a value that changes when the log does: state of the folder, and all names in it.
+        """Return a value that changes when the log does: its folder's state, and all names in it.
 
         Raises:
             FileNotFoundError: If there is no log.
@@ -108,7 +108,7 @@ class LocalStorage:
         return FileIdentity.of(os.stat(log_folder)), frozenset(os.listdir(log_folder))
 
     def make_log(self, log_folder: str, *, is_new: bool) -> None:
-        """Make the log's folder, if it is not there; and if it is new, see that it stays.
+        """Make the folder of a log if it is missing; if the log is new, sync the folders' names.
 
         A process that made the folders before may have died before it synced their names.
 
@@ -137,7 +137,7 @@ class LocalStorage:
         """Write an entry of a log, unless there is an entry of its name.
 
         Args:
-            path: Of the entry.
+            path: Path of the entry.
             data: The entry.
             attempt: Random id of the attempt at the action that writes it.
             one_writer: As for `check_writable`.
@@ -156,9 +156,9 @@ class LocalStorage:
     def open(
         self,
         path: str,
-        size: int,  # noqa: ARG002  it is seen when the file is open
+        size: int,  # noqa: ARG002  the open file has its size
         *,
-        keep: bool = False,  # noqa: ARG002  it is here
+        keep: bool = False,  # noqa: ARG002  the file is on this machine
         whole: bool = False,  # noqa: ARG002  as above
         tail: Tail | None = None,  # noqa: ARG002  as above
     ) -> AbstractContextManager[FileSource]:
@@ -193,7 +193,7 @@ class LocalStorage:
             return -1
 
     def files_of_versions(self, folder: str, *, before: int) -> list[tuple[str, int]]:
-        """List all files of versions below `before`: paths, sorted, and bytes."""
+        """List all files in folders of versions below `before`: sorted paths, and bytes."""
         found = (
             os.path.join(parent, name)
             for version in _versions(folder)
@@ -204,7 +204,7 @@ class LocalStorage:
         return [(path, os.lstat(path).st_size) for path in sorted(found)]
 
     def discard_versions(self, folder: str, numbers: Container[int]) -> None:
-        """Remove versions, as far as possible."""
+        """Remove the folders of versions, as far as possible."""
         for version in _versions(folder):
             if version in numbers:
                 with contextlib.suppress(OSError):
@@ -212,15 +212,15 @@ class LocalStorage:
                     sync_folder(folder)
 
     def remove_version(self, version_folder: str) -> None:
-        """Remove a version."""
+        """Remove the folder of a version."""
         remove_tree(version_folder)
 
     def remove_files(self, paths: Iterable[str]) -> None:
-        """Remove files, as far as they are there."""
+        """Remove the files that exist."""
         remove_files(paths)
 
     def finish_removal(self, folder: str, *, before: int) -> None:
-        """See that removed files do not come back, and remove empty folders below `before`."""
+        """Sync the removal of files, and remove empty folders of versions below `before`."""
         for version in _versions(folder):
             if version < before:
                 for parent, _, _ in os.walk(_version_folder(folder, version), topdown=False):
@@ -229,13 +229,13 @@ class LocalStorage:
 
 
 class LocalNewFile:
-    """A file that is being written. A context manager: a file that is not finished is removed.
+    """A file of an index that is being written. A context manager: an unfinished file is removed.
 
     It is opened once, so that no other file can take its place meanwhile.
     """
 
     def __init__(self, path: str) -> None:
-        """Make the file.
+        """Create the file.
 
         Raises:
             OSError: If that fails, or there is a file of this name.
@@ -254,7 +254,7 @@ class LocalNewFile:
             remove_files([self.path])
 
     def finish(self, *, is_kept: bool = True) -> int:
-        """Bring the file to its place, and close it.
+        """Give the file its final name, and close it.
 
         Args:
             is_kept: Whether it must outlive a crash of the machine.
@@ -281,7 +281,7 @@ class LocalNewFile:
 
 
 def check_no_link(folder: str) -> None:
-    """Check that a folder of an index, and those up to the index's own, are no symbolic links.
+    """Check that a folder of an index, and its parents up to the index's, are no symbolic links.
 
     Args:
         folder: `_log`, `v__=<N>` or a folder in it, absolute. It need not exist.

@@ -1,8 +1,9 @@
 """The files of an index on a store, read by ranges and kept on this machine.
 
-Names of these files are random and given once, so what was fetched of one is right for ever; the
-cache (`stores.object_cache`) remembers the ETag, and later requests carry it. Only the manifest of
-an index that was copied from a disk has a name that others have, too: its ETag is asked for first.
+Names of these files are random and never used again, so bytes that were fetched stay valid; the
+cache (`stores.object_cache`) stores the ETag, and later requests carry it. Only the manifest of an
+index that was copied from a disk has a name that other manifests have, too: its ETag is requested
+first.
 
     up to 8 MiB, or read whole    fetched by one request, or in pieces at the same time; then it is
                                   a file here, read as fast as that of a local index. Checksums
@@ -41,61 +42,61 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.base import TableStore
 
 WHOLE_BYTES = 8 << 20
-"""Up to so many bytes, a file is fetched whole."""
+"""Size up to which a file is fetched whole, bytes."""
 
 _PIECE_BYTES = 8 << 20
-"""Longer ranges are fetched in pieces of so many bytes at the same time."""
+"""Size of the pieces in which longer ranges are fetched at the same time, bytes."""
 
 _THREADS = 32
-"""Requests at the same time for one file."""
+"""Number of simultaneous requests for one file."""
 
 _MAX_WASTE_BYTES = 1 << 20
-"""Bytes between ranges that one request may return in all."""
+"""Maximum number of unneeded bytes between ranges that one request may return in all."""
 
 _MAX_KEPT_BYTES = 256 << 20
-"""Of the ranges of one file; if there are more, they are fetched again."""
+"""Maximum size of the ranges of one file that are kept, bytes; if there are more, none is kept."""
 
 _WHOLE, _RANGES, _ENTRY = "whole", "ranges", "entry"
 
 _GIVEN_ONCE = re.compile(r".*-[0-9a-f-]{32,36}\.[a-z]+")
-"""Names with a random id."""
+"""Pattern of names with a random id, which are never used again."""
 
 _MAX_ETAGS = 100_000
 
 _etags: dict[str, str] = {}
-"""ETags of files that were read, by URL."""
+"""ETags of the files that were read, by URL."""
 
 register(_etags.clear)
 
 
 class ObjectName(NamedTuple):
-    """The identity of a file of an index on a store, where names are given once."""
+    """The identity of a file of an index on a store; no name is used twice."""
 
     url: str
     size: int
-    """Bytes."""
+    """Size of the object, bytes."""
 
 
 class CachedObject(FileSource):
-    """A file of an index on a store, of which this machine has all bytes."""
+    """A file of an index on a store, with all its bytes in a file on this machine."""
 
     def __init__(self, kept: KeptObject, url: str) -> None:
         super().__init__(kept.path, kept.fd, kept.size, name=url)
         self.object_name = ObjectName(url, kept.size)
 
     def for_arrow(self) -> object:
-        """Return a file of pyarrow's that reads this very file, which may have no name any more."""
+        """Return a file object for pyarrow that reads this open file, whose name may be gone."""
         return as_arrow_file(self)
 
 
 class ObjectSource(RangeReader):
-    """A file of an index on a store, of which ranges are read. Safe in threads."""
+    """A file of an index on a store that is read by ranges. Safe in threads."""
 
     gap: ClassVar[int] = REMOTE_BYTES
     tail_bytes: ClassVar[int] = REMOTE_BYTES
 
     fd = -1
-    """It has none."""
+    """-1: there is no file descriptor."""
 
     def __init__(self, bucket: TableStore, key: str, size: int, *, keep: bool) -> None:
         """Read an object of which the log says that it has `size` bytes."""
@@ -126,7 +127,7 @@ class ObjectSource(RangeReader):
                 self._add(start, data)
 
     def close(self) -> None:
-        """Keep what was read, if it is to be kept."""
+        """Keep the ranges that were read on this machine, if `keep` was asked for."""
         held = sum(map(len, self._pieces))
         if self._keep and held != self._num_loaded and held <= _MAX_KEPT_BYTES:
             pieces = list(zip(self._starts, self._pieces, strict=True))
@@ -134,7 +135,7 @@ class ObjectSource(RangeReader):
                 _keep_ranges(self._bucket, self._key, self.size, pieces)
 
     def for_arrow(self) -> object:
-        """Return a file of pyarrow's that reads through this source."""
+        """Return a file object for pyarrow that reads through this source."""
         return as_arrow_file(self)
 
     def _known(self, start: int, stop: int) -> bytes | None:
@@ -174,7 +175,7 @@ class ObjectSource(RangeReader):
         return found
 
     def _load(self) -> None:
-        """Take the ranges that are kept on this machine."""
+        """Load the ranges of the object that are kept on this machine."""
         kept = default_cache().get(_name_of(self._bucket, self._key, _RANGES))
         if kept is None:
             return
@@ -216,7 +217,7 @@ def open_object_file(  # noqa: PLR0913  what is known of the file
 
 
 def fetch_ranges(bucket: TableStore, key: str, size: int, ranges: Sequence[Range]) -> list[bytes]:
-    """Fetch ranges of an object at the same time, and check that it is as the log says.
+    """Fetch ranges of an object at the same time, and check that its size is that of the log.
 
     Raises:
         FileNotFoundError: If there is no such object.
@@ -245,7 +246,7 @@ def fetch_ranges(bucket: TableStore, key: str, size: int, ranges: Sequence[Range
                 found = list(pool.map(fetch, pieces))
     except StoreProblem as error:
         raise problem_of(error, url) from error
-    except FileProblem as error:  # its ETag is another one; its bytes may be the same
+    except FileProblem as error:  # the ETag has changed; the bytes may be the same
         forget(bucket, key)
         raise problem_of(error, url) from error
     except (IndexProblem, OSError):
@@ -256,13 +257,13 @@ def fetch_ranges(bucket: TableStore, key: str, size: int, ranges: Sequence[Range
 
 
 def problem_of(error: BloomwriterError, path: str) -> IndexProblem:
-    """Return the error of a store as one of an index."""
+    """Return an `IndexProblem` for an error of a store."""
     problem = error.problem
     return IndexProblem(problem, path=error.path or path, remedy=error.remedy)
 
 
 def begin_file() -> NewKept | Any:  # noqa: ANN401  a file object of `tempfile`
-    """Begin a file in the cache; if there is no place, a temporary file without a name."""
+    """Begin a file in the cache; if there is no folder for a cache, a temporary file."""
     try:
         return default_cache().begin()
     except OSError:
@@ -270,7 +271,7 @@ def begin_file() -> NewKept | Any:  # noqa: ANN401  a file object of `tempfile`
 
 
 def keep_whole(bucket: TableStore, key: str, new: NewKept, *, etag: str, size: int) -> None:
-    """Keep a file that holds all bytes of an object.
+    """Put a file with all bytes of an object into the cache.
 
     Raises:
         OSError: If that fails.
@@ -282,7 +283,7 @@ def keep_whole(bucket: TableStore, key: str, new: NewKept, *, etag: str, size: i
 
 
 def kept_entry(bucket: TableStore, key: str, etag: str) -> bytes | None:
-    """Return an entry of a log that was kept on this machine, if it has this ETag."""
+    """Return a log entry from the cache on this machine, if it has this ETag."""
     kept = default_cache().get(_name_of(bucket, key, _ENTRY))
     if kept is None:
         return None
@@ -293,7 +294,7 @@ def kept_entry(bucket: TableStore, key: str, etag: str) -> bytes | None:
 
 
 def keep_entry(bucket: TableStore, key: str, etag: str, data: bytes) -> None:
-    """Keep an entry of a log on this machine, if there is a place."""
+    """Put a log entry into the cache on this machine, if there is a folder for it."""
     with suppress(OSError):
         new = default_cache().begin()
         try:
@@ -306,14 +307,14 @@ def keep_entry(bucket: TableStore, key: str, etag: str, data: bytes) -> None:
 
 
 def forget(bucket: TableStore, key: str) -> None:
-    """Remove what is kept of an object that was deleted."""
+    """Remove a deleted object from the cache."""
     _etags.pop(bucket.spell(key), None)
     for kind in (_WHOLE, _RANGES):
         default_cache().forget(_name_of(bucket, key, kind))
 
 
 def _forget_if_replaced(bucket: TableStore, key: str) -> None:
-    """Remove what is kept of an object, unless it still has the same ETag."""
+    """Remove an object from the cache, unless it still has the same ETag."""
     url = bucket.spell(key)
     try:
         state = bucket.state(key)
@@ -331,7 +332,7 @@ def _forget_if_replaced(bucket: TableStore, key: str) -> None:
 
 
 class _Nameless:
-    """A temporary file, where nothing can be kept."""
+    """A temporary file, for machines without a folder for the cache."""
 
     path = ""
 
@@ -350,7 +351,7 @@ def _cut(start: int, stop: int, step: int = _PIECE_BYTES) -> Iterator[Range]:
 
 
 def _tail_of(bucket: TableStore, key: str, size: int, fd: int, tail: Tail) -> bytes:
-    """Return the end of an object, of which a file has the rest; fetch it if that is damaged."""
+    """Return the end of an object, computed from the rest; if the checksum is wrong, fetched."""
     data = os.pread(fd, tail.start, 0)
     made = tail.of(data)
     if len(made) == size - tail.start and zlib.crc32(made, zlib.crc32(data)) == tail.crc:
@@ -360,7 +361,7 @@ def _tail_of(bucket: TableStore, key: str, size: int, fd: int, tail: Tail) -> by
 
 
 def _whole(bucket: TableStore, key: str, size: int, tail: Tail | None) -> KeptObject:
-    """Return all bytes of an object as a file on this machine, fetched if need be."""
+    """Return an object as a file on this machine; if it is not in the cache, fetch it."""
     name = _name_of(bucket, key, _WHOLE)
     kept = default_cache().get(name)
     if kept is not None:

@@ -1,6 +1,6 @@
 """Indexes on S3, on stores that speak its language, on GCS, on Azure and on HDFS.
 
-    log       an entry is put with `If-None-Match: *`: of two writers the store refuses one. It
+    log       an entry is put with `If-None-Match: *`: the store refuses one of two writers. It
               carries the attempt of the action, so that a lost answer is not taken for a conflict.
               On a store that ignores the condition, an index can be changed only if the caller
               says that there is one writer.
@@ -8,8 +8,8 @@
               Their names are random and given once.
     reading   see `object_file`
 
-A listing says which entries the log has, with their ETags, by which entries that were read before
-are known. No listing says which other files count: that is what entries are for.
+A listing returns the entries of the log with their ETags, by which entries that were read before
+are recognised. Other files are not found by listings, but by the entries that refer to them.
 """
 
 from __future__ import annotations
@@ -56,34 +56,34 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.base import Listed
 
 _THREADS = 16
-"""Requests at the same time."""
+"""Number of simultaneous requests."""
 
 _VERSION = re.compile(r"v__=(0|[1-9][0-9]*)/")
 _IN_VERSION = re.compile(r"/v__=(?:0|[1-9][0-9]*)/[^/]+(?:/[^/]+)?$")
 _MAX_LISTED = 100_000
 _MAX_ENTRIES = 4096
-"""Entries of logs that are kept in memory."""
+"""Maximum number of log entries that are kept in memory."""
 
 _entries: dict[tuple[str, str], bytes] = {}
-"""Entries by URL and ETag."""
+"""Log entries by URL and ETag."""
 
 _listed: dict[str, tuple[str, int]] = {}
-"""ETag and size of entries that were listed, by URL."""
+"""ETag and size of the log entries that were listed, by URL."""
 
 _last = local()
-"""The last log that each thread has listed: `state` is its folder and what was listed."""
+"""The last log that each thread has listed: `state` holds its folder and the listed objects."""
 
 register(_entries.clear)
 register(_listed.clear)
 
 
 class ObjectStorage:
-    """See `LocalStorage`."""
+    """The storage of indexes on object stores. The methods are those of `LocalStorage`."""
 
     removed_at_once = 256
 
     def check_writable(self, folder: str, *, one_writer: bool) -> None:
-        """See `LocalStorage`. What the store can do is tried once a day, on a scratch key."""
+        """See `LocalStorage`. Once a day, the store's behaviour is tested on a scratch key."""
         if one_writer:
             return
         bucket, key = open_place(folder)
@@ -108,7 +108,7 @@ class ObjectStorage:
             return bucket.has_prefix(f"{key}/_log/")
 
     def names_in_home(self, home: str, *, is_above: bool = False) -> list[str]:
-        """Return the names below a home; not all need have a log."""
+        """Return the names of the folders in a home; some may have no log."""
         bucket, key = open_place(home)
         with _as_problems(home):
             try:
@@ -127,7 +127,7 @@ class ObjectStorage:
         return [one.key.rpartition("/")[2] for one in found]
 
     def log_state(self, log_folder: str) -> Hashable:
-        """Return names and ETags of all entries."""
+        """Return the names and ETags of all entries of a log."""
         found = self._log(log_folder)
         _last.state = log_folder, found
         return frozenset((one.key, one.etag) for one in found)
@@ -284,7 +284,7 @@ class ObjectStorage:
 
 
 class ObjectNewFile:
-    """See `LocalNewFile`. It is written on this machine, sent when finished, and kept here."""
+    """A file of an index that is written on this machine, sent when finished, and cached."""
 
     def __init__(self, path: str) -> None:
         """Begin the file.
@@ -316,7 +316,7 @@ class ObjectNewFile:
 
 
 def _remove_empty_folders(paths: list[str]) -> None:
-    """Remove the folders of versions that files were removed from, where a store has folders."""
+    """On a store with folders, remove the folders of versions whose files were removed."""
     folders = {path.rpartition("/")[0] for path in paths if _IN_VERSION.search(path)}
     folders |= {one.rpartition("/column=")[0] for one in folders} - {""}
     for folder in sorted(folders, reverse=True):  # from within
@@ -326,7 +326,7 @@ def _remove_empty_folders(paths: list[str]) -> None:
 
 @contextmanager
 def _as_problems(path: str) -> Iterator[None]:
-    """Turn the errors of a store into those of an index."""
+    """Raise an `IndexProblem` in place of an error of a store."""
     try:
         yield
     except FileProblem as error:

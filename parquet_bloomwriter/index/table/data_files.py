@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     AreKnown: TypeAlias = Callable[[Sequence[FileId]], Iterable[bool]]
 
 _FEW = 12
-"""Objects that are looked at one by one sooner than listed."""
+"""Fewer objects than this number are looked up one by one instead of by a listing."""
 
 
 def current_files(
@@ -43,7 +43,7 @@ def current_files(
     Args:
         table: The table, a folder within it, or one of its files.
         files: The files, if the caller names them.
-        leftovers: Takes what a listing passes over.
+        leftovers: Receives the files that a listing skips.
         root: Folder that paths are to be relative to, absolute; None: the table's own root.
         are_known: As for `list_files`.
 
@@ -66,7 +66,7 @@ def current_files(
 
 
 def _named(root: str, paths: Sequence[str]) -> set[FileId]:
-    """Return the identities of files that the caller names; a store lists most of them at once."""
+    """Return the identities of files that a caller names; a store lists most of them at once."""
     if not is_on_store(root) or len(paths) < _FEW:
         return {file_id(root, one) for one in paths}
     listed = {location(root, file): file for file in list_files(root)}
@@ -86,7 +86,7 @@ def list_files(
 
     Args:
         root: Absolute.
-        leftovers: Takes what is passed over.
+        leftovers: Receives the files that are skipped.
         are_known: Says of files whether they are known to be Parquet in this state; such files are
             not opened, whatever their names.
 
@@ -115,7 +115,7 @@ def list_files(
 
 
 def _candidates(root: str, leftovers: Leftovers) -> tuple[list[FileId], list[FileId]]:
-    """List the files of a folder on disk that count by their names, and those that might."""
+    """List a folder on disk: files that count as Parquet by their names, and files that might."""
     sure: list[FileId] = []
     doubtful: list[FileId] = []
     for inner, entry, is_sure in walk(root, leftovers):
@@ -132,7 +132,7 @@ def _candidates(root: str, leftovers: Leftovers) -> tuple[list[FileId], list[Fil
 
 
 def file_id(root: str, path: str) -> FileId:
-    """Return the identity of a file as it is now.
+    """Look up a file on its disk or store, and return its identity.
 
     Args:
         root: Folder that its path is to be relative to, absolute.

@@ -1,15 +1,15 @@
 """Delta and Iceberg tables: their files as their metadata name them, instead of a listing.
 
-A file of such a table never changes, so an index of it has the contract "immutable", and no file is
-ever looked at. Its identity is path and size as the metadata have them, and the time in a Delta
-log. Lookups take the files of the state that is asked about from the metadata, and keep those that
-no index knows. An entry of the index's log says of which state it was made.
+A file of such a table never changes, so an index of the table has the contract "immutable", and
+lookups check no file. The identity of a file is its path and size in the metadata, and its time in
+a Delta log. Lookups take the files of the requested state (version or snapshot) from the metadata,
+and keep files that no index knows. The index's log entry records the state that it was built from.
 
-An index of an Iceberg table knows columns by name, and by what the name meant when it was made: the
-field's id, by which the column is found in each file, and its type. If the name means another
-field, or a field of another type, in the state that is asked about, the index says nothing of it.
+An index of an Iceberg table knows a column by its name, and by the field that had the name when the
+index was made: the field's id, by which the column is found in each file, and its type. If the name
+means another field, or a field of another type, in the requested state, the index is not used.
 
-The metadata of an Iceberg table do not tell its catalog, so the index's entry has the table's name.
+The metadata of an Iceberg table do not name its catalog, so the index's entry has the table's name.
 The home of its indexes is below the table's location: Iceberg's `remove_orphan_files` passes over
 names that begin with an underscore.
 """
@@ -45,53 +45,53 @@ _TABLE, _UUID, _SNAPSHOT, _FIELDS = (
     "iceberg_snapshot",
     "iceberg_fields",
 )
-"""Options of an entry."""
+"""Names of the options of a log entry that record the state of a table."""
 
 _BOOLEAN = "boolean"
-"""The type that no filter is built for, as both formats spell it."""
+"""The type without filters, as both formats spell it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaState:
-    """The version of a Delta table that an index was made of."""
+    """The version of a Delta table that an index was built from."""
 
     version: int
     kind: ClassVar[ReferenceKind] = ReferenceKind.DELTA_LOG
 
     def options(self) -> dict[str, str]:
-        """Return what an entry keeps."""
+        """Return the options by which a log entry records this state."""
         return {_DELTA_VERSION: str(self.version)}
 
     def is_of(self, table: MetadataTable) -> bool:
-        """Return whether a table at some version is in this state."""
+        """Return whether an opened table is in this state."""
         return table.table.kind == DELTA and table.table.version == self.version
 
     def field_id(self, name: str) -> None:
-        """Return None: columns have their names in files, too."""
+        """Return None: columns of a Delta table are found in files by their names."""
 
     def why_silent(self, table: MetadataTable, columns: Iterable[str]) -> str | None:  # noqa: ARG002  as below
-        """Return why the index says nothing about a table, a clause; None if it does."""
+        """Return why the index cannot be used for a table, a clause; None if it can."""
         return None if table.table.kind == DELTA else "it is of a Delta table"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergState:
-    """The snapshot of an Iceberg table that an index was made of."""
+    """The snapshot of an Iceberg table that an index was built from."""
 
     name: str
-    """iceberg://CATALOG/NAMESPACE.TABLE."""
+    """Name of the table: iceberg://CATALOG/NAMESPACE.TABLE."""
 
     uuid: str
-    """The table's identity."""
+    """UUID of the table."""
 
     snapshot_id: int
     fields: Mapping[str, str]
-    """Id and type of each indexed column that the table had."""
+    """Field id and type of each indexed column that the table had, by name."""
 
     kind: ClassVar[ReferenceKind] = ReferenceKind.ICEBERG_METADATA
 
     def options(self) -> dict[str, str]:
-        """Return what an entry keeps."""
+        """Return the options by which a log entry records this state."""
         return {
             _TABLE: self.name,
             _UUID: self.uuid,
@@ -100,23 +100,23 @@ class IcebergState:
         }
 
     def is_of(self, table: MetadataTable) -> bool:
-        """Return whether a table at some snapshot is in this state."""
+        """Return whether an opened table is in this state."""
         found = table.table
         if found.kind == DELTA:
             return False
         return (found.uuid, found.version) == (self.uuid, self.snapshot_id)
 
     def field_id(self, name: str) -> int | None:
-        """Return the id of an indexed column, by which it is found in files."""
+        """Return the field id by which an indexed column is found in data files."""
         field_id = self.fields.get(name, "").partition(" ")[0]
         return int(field_id) if field_id.isdecimal() else None
 
     def why_silent(self, table: MetadataTable, columns: Iterable[str]) -> str | None:
-        """Return why the index says nothing about a table, a clause; None if it does.
+        """Return why the index cannot be used for a table, a clause; None if it can.
 
         Args:
-            table: At the snapshot that is asked about.
-            columns: Those of the index that are asked for.
+            table: The table at the snapshot of the query.
+            columns: Names of the index's columns that the query needs.
         """
         if table.table.kind == DELTA:
             return "it is of an Iceberg table"
@@ -134,14 +134,14 @@ class IcebergState:
 
 @dataclass(frozen=True, kw_only=True)
 class MetadataTable:
-    """A Delta or Iceberg table at one of its states, as an index sees it."""
+    """A Delta or Iceberg table in one state (version or snapshot), for an index."""
 
     table: Table
     root: str
     """The table's folder or prefix, absolute."""
 
     planned: Sequence[StoredFile] | None = field(default=None, repr=False)
-    """The files that are asked about, if not all of the table."""
+    """The data files of the query; None: all files of the table."""
 
     def files(self) -> list[FileId]:
         """Return the table's files, ordered by path.
@@ -155,7 +155,7 @@ class MetadataTable:
         return sorted(map(self.identity, planned))
 
     def identity(self, file: StoredFile) -> FileId:
-        """Return the identity of a file; no path is ever used again."""
+        """Return the identity of a data file; a table uses each path only once."""
         path = relative_path(self.root, known_spelling(file.path))
         return LoggedFile(path, file.size, file.modified_ms)
 
@@ -168,11 +168,11 @@ class MetadataTable:
         return self.table.columns.select(names)
 
     def can_index(self, name: str) -> bool:
-        """Return whether a column of this dotted name can be indexed as far as its type goes."""
+        """Return whether the type of a column, given by its dotted name, can be indexed."""
         return any(one.type != _BOOLEAN for one in self.table.fields_of(name))
 
     def state(self, columns: Sequence[str]) -> TableState:
-        """Return what an index of these columns records.
+        """Return the state that an index of these columns records.
 
         Raises:
             InvalidArgument: If the table has no such column.
@@ -196,7 +196,7 @@ class MetadataTable:
 
 
 def _field_of(table: Table, name: str) -> str | None:
-    """Return the id and the type of a column; None if the table has none of that name."""
+    """Return the field id and the type of a column; None if the table has no such column."""
     return next((f"{one.id} {one.type}" for one in table.fields_of(name)), None)
 
 
@@ -245,7 +245,7 @@ def iceberg_table(
 def iceberg_table_at(
     table: IcebergTable, planned: Sequence[StoredFile] | None = None
 ) -> MetadataTable:
-    """Return a table that was opened; the settings of its location's bucket count from now on."""
+    """Wrap an opened Iceberg table; its settings for its bucket apply from now on."""
     from parquet_bloomwriter.iceberg.snapshot import locate
     from parquet_bloomwriter.iceberg.store import use_settings
 
@@ -255,7 +255,7 @@ def iceberg_table_at(
 
 
 def state_of(options: Mapping[str, str]) -> TableState | None:
-    """Return the state of a table that an entry's index was made of; None for a plain table."""
+    """Return the state of a table that an entry's options record; None for a plain table."""
     version, snapshot = options.get(_DELTA_VERSION, ""), options.get(_SNAPSHOT, "")
     if version.isdecimal():
         return DeltaState(int(version))
@@ -273,16 +273,16 @@ def state_of(options: Mapping[str, str]) -> TableState | None:
 
 
 def without_state(options: Mapping[str, str]) -> dict[str, str]:
-    """Return options of an entry without the state of a table."""
+    """Return the options of a log entry without the state of a table."""
     ours = (_DELTA_VERSION, _TABLE, _UUID, _SNAPSHOT, _FIELDS, *COMPLETE)
     return {name: text for name, text in options.items() if name not in ours}
 
 
 def check_named(files: object) -> None:
-    """Check that a caller does not name the files of a table, which its metadata do.
+    """Check that a caller does not name files of a table: its metadata name them.
 
     Raises:
-        InvalidArgument: If he does.
+        InvalidArgument: If the caller names files.
     """
     if files is not None:
         raise InvalidArgument(

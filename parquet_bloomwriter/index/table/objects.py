@@ -1,8 +1,8 @@
-"""Tables on stores: their files as the store lists them, and what is at a URL.
+"""Tables on object stores: the listing of their objects, and the identity of an object.
 
 A file is identified by path, size and ETag: the ETag of an object changes with its bytes, so that
-no clock matters. A listing returns it for every object. A weak ETag (RFC 9110, 8.8.1) is none: then
-the time of the last change counts.
+no clock matters. A listing returns it for every object. A weak ETag (RFC 9110, 8.8.1) is ignored:
+then the time of the last change counts.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _NS_PER_MS = 1_000_000
 _THREADS = 16
-"""Requests at the same time."""
+"""Number of simultaneous requests."""
 
 _PAGE = 1000
-"""Objects that one request lists."""
+"""Number of objects that one request lists."""
 
 _WORTH_A_REQUEST = 12
-"""Requests for one object each that cost about as much as one for a listing."""
+"""Number of requests for single objects that cost about as much as one request for a listing."""
 
 
 def is_folder(url: str) -> bool:
@@ -49,7 +49,7 @@ def is_folder(url: str) -> bool:
 
 
 def root_on_store(url: str) -> str:
-    """Return the root of a table: the prefix, or the prefix that the single object is in.
+    """Return the root of a table: the URL itself, or the prefix that contains the single object.
 
     Raises:
         InvalidArgument: If there is no such prefix or object.
@@ -67,13 +67,13 @@ def root_on_store(url: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTable:
-    """The objects below the root of a table that count, or might."""
+    """The objects below the root of a table: Parquet by their names, or perhaps Parquet."""
 
     sure: list[ObjectId]
     doubtful: list[ObjectId]
     store: TableStore
     objects: dict[str, Listed]
-    """The doubtful ones, by their paths in the identities."""
+    """The perhaps-Parquet objects, by their paths in the identities."""
 
     def parquet_among(self, doubtful: Sequence[FileId], leftovers: Leftovers) -> list[ObjectId]:
         """Return the doubtful objects that are Parquet by their last or first bytes."""
@@ -83,11 +83,11 @@ class ListedTable:
 
 
 def list_objects(root: str, leftovers: Leftovers) -> ListedTable:
-    """List the objects below a prefix that count as files of a table, or might.
+    """List the objects below a prefix that are files of a table, or might be.
 
     Args:
         root: URL of the prefix.
-        leftovers: Takes what is passed over.
+        leftovers: Receives the files that are skipped.
 
     Raises:
         StoreProblem: If the store refuses or does not answer.
@@ -109,11 +109,11 @@ def list_objects(root: str, leftovers: Leftovers) -> ListedTable:
 
 
 def object_id(url: str, path: str) -> ObjectId:
-    """Return the identity of an object as it is now.
+    """Look up an object on its store, and return its identity.
 
     Args:
-        url: Of the object.
-        path: Its path in the identity.
+        url: URL of the object.
+        path: Path for the identity of the object.
 
     Raises:
         FileNotFoundError: If there is none.
@@ -127,10 +127,10 @@ def object_id(url: str, path: str) -> ObjectId:
 
 
 def are_unchanged(urls: Sequence[str], files: Sequence[FileId]) -> list[bool]:
-    """Look at objects, and say of each whether it is the file now; False if it cannot be asked.
+    """Look at objects, and return for each whether it is unchanged; False if that is unknown.
 
-    A listing tells of a thousand objects by one request. It is read as long as it takes at most
-    one request for each dozen of objects that are asked about; the others are asked one by one.
+    One request lists a thousand objects. Listings are read as long as they take at most one request
+    for each dozen of the given objects; the other objects are looked up one by one.
     """
     listed = _listed(urls) if len(urls) >= _WORTH_A_REQUEST else {}
 
@@ -147,7 +147,7 @@ def are_unchanged(urls: Sequence[str], files: Sequence[FileId]) -> list[bool]:
 
 
 def _listed(urls: Sequence[str]) -> dict[str, ObjectId]:
-    """Return the states of objects by their URLs, as far as a few requests for listings tell."""
+    """Return the identities of objects by URL, as far as a few requests for listings find them."""
     found: dict[str, ObjectId] = {}
     for store, keys in _by_bucket(urls).items():
         first, last = min(keys), max(keys)
@@ -184,12 +184,12 @@ def _by_bucket(urls: Sequence[str]) -> dict[TableStore, set[str]]:
 
 
 def is_state_of(source: Source, file: FileId) -> bool:
-    """Return whether an open object is in the state that a file was listed in."""
+    """Return whether an open object has the identity that was listed."""
     if isinstance(file, LoggedFile):
         return source.size == file.size
     return source.size == file.size and _bare(cast("RangeReader", source).etag) == file.etag
 
 
 def _bare(etag: str) -> str:
-    """Return an ETag without its quotes; "" for a weak one."""
+    """Return an ETag without its quotes; "" for a weak ETag."""
     return "" if etag.startswith("W/") else etag.strip('"')

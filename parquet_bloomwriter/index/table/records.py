@@ -1,8 +1,8 @@
-"""Folders that belong to Delta, Iceberg and other tables, which are no plain tables.
+"""The records of Delta, Iceberg and other tables: they show that a folder is no plain table.
 
-The records of such a table say which files in its folder count, which of their rows were deleted,
-and under which names columns are stored. An index that knows none of that would know files that do
-not belong to the table, and exclude files by the wrong column after a column was renamed. A Delta
+The records of such a table name the files in its folder that belong to it, the rows that were
+deleted, and the names under which columns are stored. An index that ignores the records would know
+files that do not belong to the table, and exclude files by the wrong column after a rename. A Delta
 or Iceberg table as a whole is indexed by its metadata (`table.metadata`).
 """
 
@@ -41,7 +41,7 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
 
     Args:
         root: The table's folder, absolute.
-        files: Its files.
+        files: The table's files.
 
     Raises:
         InvalidArgument: If a file, its folder, the folder or a folder above belongs to a table of

@@ -1,4 +1,4 @@
-"""What a caller names as a table: parsed once, where the library is called."""
+"""The reference to a table: the path, URL or name that a caller gives, parsed once."""
 
 # ruff: noqa: PTH112, PTH113, PTH118, PTH120  paths are strings, as in the entries
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TableRef:
-    """A table, a folder within it, or one of its files."""
+    """The table that a caller names: a table, a folder within it, or one of its files."""
 
     given: str
-    """As the caller spelled it."""
+    """The reference as the caller spelled it."""
 
     path: str
-    """Absolute path or URL; of an Iceberg table, which has a name, its location."""
+    """Absolute path or URL; for an Iceberg table, the table's location."""
 
     is_on_store: bool
     iceberg: MetadataTable | None = None
-    """The Iceberg table of this name, opened."""
+    """The opened Iceberg table, if the caller names one."""
 
     @classmethod
     def of(
@@ -46,7 +46,7 @@ class TableRef:
         snapshot: int | None = None,
         branch: str | None = None,
     ) -> Self:
-        """Parse what a caller names; an Iceberg table is opened, at its last state by default.
+        """Parse the caller's reference; open an Iceberg table, by default at its last snapshot.
 
         Args:
             given: Path, `file:` URL, or URL of an object or prefix; or the name of an Iceberg
@@ -74,7 +74,7 @@ class TableRef:
 
     @classmethod
     def of_iceberg(cls, name: str, table: MetadataTable) -> Self:
-        """Return an Iceberg table that was opened."""
+        """Return the reference to an Iceberg table that is already open."""
         path = table.root
         return cls(given=name, path=path, is_on_store=is_on_store(path), iceberg=table)
 
@@ -103,7 +103,7 @@ class TableRef:
         """Return the folder of the table's indexes, which need not exist.
 
         Args:
-            given: What the caller names as such; None for the usual one.
+            given: The folder that the caller names; None for the usual folder.
         """
         return os.path.join(self.root, HOME) if given is None else absolute_path(given)
 
@@ -127,7 +127,7 @@ class TableRef:
         """Open a table whose metadata name its files, at its last state; None for a plain one.
 
         Args:
-            state: What an index of the table records; None if there is no index yet.
+            state: State of the table that an index records; None if there is no index yet.
             root: The table's folder, as the index has it; None for the root of this one.
 
         Raises:
@@ -148,7 +148,7 @@ class TableRef:
         An index may come from a stranger: no catalog is asked for a name that is found in it.
 
         Args:
-            state: What an index records.
+            state: State of the table that an index records.
         """
         if state is None or isinstance(state, DeltaState) or self.iceberg is not None:
             return None

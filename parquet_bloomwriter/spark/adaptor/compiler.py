@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _SOURCES = Path(__file__).parent
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The time of every entry, so that equal sources make equal jars."""
+"""The time of every entry of the jar, fixed so that equal sources make equal jars."""
 
 
 def put_jar(spark: Any, folder: str) -> str:  # noqa: ANN401  a SparkSession; py4j has no types

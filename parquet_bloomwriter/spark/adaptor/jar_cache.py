@@ -36,7 +36,7 @@ def keep(name: str, data: bytes) -> None:
 
 
 def read_ours(path: Path) -> bytes:
-    """Read a file that no other user could have written; the file that is checked is the one read.
+    """Read a file that no other user could have written; the checked file is the file that is read.
 
     Raises:
         OSError: If there is no such file, if it is a link, or if another user could have written or
@@ -49,7 +49,7 @@ def read_ours(path: Path) -> bytes:
 
 
 def cache_folders() -> tuple[Path, ...]:
-    """Folders for what can be made again, the one to be tried first at the head."""
+    """Return the folders for files that can be made again, in the order in which they are tried."""
     chosen = os.environ.get("PARQUET_BLOOMWRITER_CACHE")
     if chosen:
         return (Path(chosen),)

@@ -1,4 +1,4 @@
-"""Names of files in Spark's `_metadata`, and the condition that leaves files out by these names.
+"""The names of files in Spark's `_metadata`, and the condition that excludes files by name.
 
 `_metadata.file_path` is a URI as `java.net.URI` composes it of its parts:
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _ODD = re.compile(r"[^a-zA-Z0-9_\-!.~'()*,;:$&+=@/]")
-"""A character that may be escaped."""
+"""Pattern of a character that may need an escape."""
 
 _ESCAPED_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc"})
-"""Categories of characters beyond ASCII that Java escapes: isSpaceChar and isISOControl."""
+"""Unicode categories beyond ASCII that Java escapes: isSpaceChar and isISOControl."""
 
 _LOCAL = "file:"
 _MICROSECONDS = "unix_micros(_metadata.file_modification_time)"
@@ -42,14 +42,14 @@ def file_uri(path: str, scheme: str = "file") -> str:
 
     Args:
         path: The path, or the URL.
-        scheme: By which Spark reads it, such as "s3a".
+        scheme: Scheme by which Spark reads the object, such as "s3a".
     """
     _, is_url, place = path.partition("://") if is_on_store(path) else ("", "", path)
     return f"{scheme}:{is_url and '//'}" + _ODD.sub(lambda odd: _spelled(odd[0]), place)
 
 
 def file_key(path: str, size: int, modified_ms: int, *, scheme: str = "file") -> str | None:
-    """Return a file's key: URI, bytes, microseconds since 1970; of an object, seconds.
+    """Return a file's key: URI, bytes, microseconds since 1970; for an object, seconds.
 
     Return None if the path has bytes that are not UTF-8, which Java cannot represent.
     """

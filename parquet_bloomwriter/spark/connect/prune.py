@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.spark.connect.safe_predicate import Columns
 
 MAX_EXCLUDED = 100_000
-"""Most files to leave out by name; the largest are taken first. Spark takes about 1.5 s to analyze
-so many names."""
+"""Maximum number of files that are excluded by name; the largest are taken first. Spark takes about
+1.5 s to analyze so many names."""
 
 _MANY_LOCATIONS = 64
 _PLAIN_NAME = re.compile(r"[\w .-]+")
@@ -37,7 +37,7 @@ class Exclusion:
     """The files that indexes exclude, and the decisions about the indexes."""
 
     keys: tuple[str, ...] = ()
-    """Keys of files to leave out, as in `file_keys`."""
+    """Keys of the files to exclude, as in `file_keys`."""
 
     decisions: tuple[Decision, ...]
 
@@ -68,7 +68,7 @@ class Question:
     """The columns of the DataFrame."""
 
     locations: Sequence[str]
-    """Absolute paths or URLs of the folders and files that are read."""
+    """Absolute paths or URLs of the folders and files that the relation reads."""
 
     scheme: str = "file"
     """Scheme of the files' URIs in Spark."""
@@ -158,7 +158,7 @@ def _all_changed() -> Reason:
 
 
 def _unchanged(snapshot: Snapshot, places: NDArray[Any]) -> NDArray[Any]:
-    """Return the files that have not changed; by contract `immutable`, all."""
+    """Return which files have not changed; by the contract `immutable`, all of them."""
     if snapshot.entry.contract == "immutable":
         return places
     return places[snapshot.are_unchanged(places)]

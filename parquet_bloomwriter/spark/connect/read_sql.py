@@ -64,7 +64,7 @@ _NO_COLUMNS = frozenset(
 """Words that are functions without parentheses under some settings of Spark."""
 
 _UNKNOWN = '"(...)"'
-"""A name that no column has; it stands for values that are not known."""
+"""A column name that no column has; it stands for unknown values."""
 
 
 class NotUnderstood(Exception):
@@ -76,7 +76,7 @@ class _Token:
     kind: str
     text: str
     start: int
-    """0-based."""
+    """Position of the token in the text, 0-based."""
 
     stop: int
 

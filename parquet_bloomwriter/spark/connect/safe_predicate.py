@@ -42,13 +42,14 @@ _EXACT_IN_DOUBLE = 1 << 53
 _INT_LIMIT = 1 << 31
 _INT_DIGITS, _LONG_DIGITS = 10, 20
 _MAX_DIGITS = 15
-"""Most digits of a decimal literal: so many are exact as DOUBLE, and fit beside any integer."""
+"""Maximum number of digits of a decimal literal: such a literal is exact as DOUBLE, and fits beside
+any integer."""
 
 _MAX_PRECISION = 38
 _MAX_TEXT_DIGITS = 18
 _OLDEST = instant_of(date(1900, 1, 2)).nanoseconds
-"""Nanoseconds. Before 1900 (dates: before 1582-10-15), settings of Spark decide on calendars and
-zones. One day is added for zones."""
+"""The oldest safe time, nanoseconds since 1970. Before 1900 (dates: before 1582-10-15), settings of
+Spark decide on calendars and zones. One day is added for zones."""
 
 _CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 _FIELD_ID = "parquet.field.id"
@@ -60,7 +61,7 @@ class Columns:
 
     schema: StructType
     is_stored: Callable[[int], bool]
-    """Whether the column of an ordinal, 0-based, is a column of files."""
+    """Function: whether the column of an ordinal, 0-based, is a column of files."""
 
     def find(self, name: str) -> tuple[str, DataType] | None:
         """Find the leaf that a dotted path means; return the schema's spelling and the type.
@@ -104,7 +105,7 @@ def _renamed(
 
 
 def _path(struct: DataType, names: tuple[str, ...]) -> list[StructField] | None:
-    """Return the fields that names lead to, from a struct inwards, or None."""
+    """Return the fields along a path of names, from a struct inwards; None if one is missing."""
     path: list[StructField] = []
     for name in names:
         field = _only(path[-1].dataType if path else struct, name)
@@ -224,4 +225,5 @@ _CHECKS: dict[str, Callable[[Any, Value], bool]] = {
     "timestamp": _with_timestamp,
     "timestamp_ntz": _with_timestamp_ntz,
 }
-"""By PySpark's name of the type."""
+"""Functions that check whether Spark compares stored values with a literal, by PySpark's type
+name."""

@@ -44,17 +44,17 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata.elements import Part
 
 _SHOWN = 5
-"""Names in an error message."""
+"""Maximum number of names in an error message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundIndex:
-    """The place of an index."""
+    """An index that was found: its name, its home and its table."""
 
     name: str
     home: str
     table: str
-    """Root of the table, as the index has it."""
+    """Root of the table in the log of the index."""
 
 
 class KnownHomes:
@@ -174,7 +174,7 @@ def _may_name(snapshot: Snapshot | Reason, roots: Sequence[str]) -> bool:
 
 
 def are_absolute(snapshot: Snapshot) -> NDArray[np.bool_]:
-    """Return of each file of an index whether its name does not start from the table's folder."""
+    """Return for each file of an index whether its path is not relative to the table's folder."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -231,7 +231,7 @@ def column_for(
         snapshot: The index.
         path: From a column to a leaf in it, or to an array or a map.
         type_: Catalyst's name of the type of its values.
-        part: What is meant of an array or map; None if the path leads to a leaf.
+        part: The part of an array or map; None if the path leads to a leaf.
         case_sensitive: Whether names of columns are.
     """
     if part is None:

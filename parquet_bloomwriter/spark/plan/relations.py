@@ -1,4 +1,4 @@
-"""Finds out which files a DataFrame reads, if that is certain.
+"""Find out which files a DataFrame reads, if that is certain.
 
 Filters by file name may be added to a DataFrame only if its columns are those of the files: if `id`
 were another column renamed, an index of the files' `id` would lose rows. So a DataFrame counts as a
@@ -55,25 +55,25 @@ class Relation:
     """One read of Parquet files."""
 
     locations: tuple[str, ...]
-    """Paths or our URLs of the folders or files that are read; for a glob, the folder before
-    it."""
+    """Paths or our URLs of the folders or files that are read; for a glob, the folder before the
+    glob."""
 
     scheme: str
-    """Of the files' URIs in Spark: "file", "s3a" ..."""
+    """Scheme of the files' URIs in Spark: "file", "s3a" ..."""
 
     is_exact: bool
-    """Whether no path has a glob."""
+    """Whether no path is a glob."""
 
     is_whole: bool
     """Whether nothing above the read drops rows or columns."""
 
     is_stored: Callable[[int], bool]
-    """Whether the DataFrame's column of this ordinal, 0-based, is a column of the read, unchanged,
-    and not known to come from the names of folders."""
+    """Function: whether the DataFrame's column of an ordinal, 0-based, is an unchanged column of
+    the read, and not known to come from the names of folders."""
 
 
 def relation_of(df: DataFrame) -> Relation | Reason:
-    """Return what a DataFrame reads, or why that is not certain."""
+    """Return the relation that a DataFrame reads, or why it is not certain."""
     return _by_client_plan(df) if is_connect(df.sparkSession) else _by_analyzed_plan(df)
 
 
@@ -119,7 +119,7 @@ def _by_analyzed_plan(df: DataFrame) -> Relation | Reason:
 
 
 def _stored_by(top: Any, read: Any) -> Callable[[int], bool]:  # noqa: ANN401  objects of the JVM
-    """Compare ids of expressions: in Catalyst, an expression that changes a column has a new id.
+    """Return the test for stored columns: in Catalyst, a changed column has a new id.
 
     Names are compared as well, because columns of partitions are among the read's columns.
     """
@@ -134,7 +134,7 @@ def _stored_by(top: Any, read: Any) -> Callable[[int], bool]:  # noqa: ANN401  o
 
 
 def _paths_of(paths: list[str]) -> tuple[str, ...] | Reason:
-    """Return our names of paths that Hadoop wrote: with a scheme, and nothing escaped."""
+    """Return our names for paths of Hadoop, which have a scheme and no escapes."""
     found = [from_hadoop(path) for path in paths]
     known = tuple(one for one in found if one is not None)
     if len(known) < len(found) or len({scheme_of(path) for path in paths}) != 1:
@@ -197,7 +197,7 @@ def _message(df: DataFrame) -> Any:  # noqa: ANN401  a message of the protocol
 
 
 def _locations(df: DataFrame, paths: tuple[str, ...]) -> tuple[str, ...] | Reason:
-    """Return our names of arguments of `read`: with or without a scheme, and with globs.
+    """Return our names for arguments of `read`, with or without a scheme, and with globs.
 
     A relative path is relative to the server's working directory, so the server is asked.
     """
@@ -214,7 +214,7 @@ def _before_glob(path: str) -> str:
 
 
 def _resolves_metadata(df: DataFrame) -> bool:
-    """Ask the server whether `_metadata` is that of files: any other column has other fields."""
+    """Ask the server whether `_metadata` is the one of files: another column has other fields."""
     from pyspark.errors import PySparkException
 
     fields = ("file_path", "file_size", "file_modification_time")
@@ -236,7 +236,7 @@ class Table:
     """Absolute path of the folder, or our URL of the prefix."""
 
     files: tuple[str, ...] | None
-    """Absolute paths or URLs, sorted; None for those that the store lists."""
+    """Absolute paths or URLs of the files, sorted; None: the store lists them."""
 
 
 def table_of(df: DataFrame) -> Table:

@@ -1,4 +1,4 @@
-"""Checks whether Spark shows the stored values of a column, or converts them.
+"""Check whether Spark shows the stored values of a column, or converts them.
 
 A DataFrame's schema may differ from that of a file: the user or a table gives the schema, or it is
 merged from several files. Spark then converts stored values, or takes their bits for another type:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
-"""Digits of integers, by their width in bits; signed integers of 64 bits need only 19."""
+"""Number of decimal digits of integers by their width in bits; signed integers of 64 bits need only
+19."""
 
 
 def data_type_of(type_: str) -> DataType:
@@ -70,7 +71,7 @@ def is_shown_as_stored(data_type: DataType, leaf: Leaf) -> bool:
 
 
 def _is_integer(stored: ColumnType, bits: int) -> bool:
-    """Return whether integers fit; unsigned integers need one bit more than signed ones."""
+    """Return whether a stored integer type fits into `bits`; unsigned ones need one bit more."""
     return stored.kind is Kind.INTEGER and stored.bits + (not stored.is_signed) <= bits
 
 
@@ -113,4 +114,4 @@ _CHECKS: dict[str, Callable[[Any, ColumnType], bool]] = {
     "timestamp": _is_timestamp,
     "timestamp_ntz": _is_timestamp_ntz,
 }
-"""By PySpark's name of the type."""
+"""Functions that check a leaf column against a type, by PySpark's name of the type."""

@@ -1,4 +1,4 @@
-"""Filters of files that were appended to a table since its index was refreshed, made for a join.
+"""Bloom filters of files that were appended since the last refresh of an index, made for a join.
 
 A filter that drops rows of a join must hold the values of all files that are read. Appended files
 are read at once, in the driver, if they are few and a small share of the table, and their filters
@@ -40,13 +40,14 @@ if TYPE_CHECKING:
 
 _MAX_KEPT = 1024
 _MAX_FILE_BYTES = 16 * 1024 * 1024
-"""Largest filter of one file, bytes."""
+"""Maximum size of the filter of one file, bytes."""
 
 _MAX_LOOKED_FOR = 20_000
-"""Files of the index whose existence is checked when a query does not read them."""
+"""Maximum number of files of the index whose existence is checked because the query does not read
+them."""
 
 _Key = tuple[str, str, float, int, int, int, int]
-"""Path, column, rate, inode, size, time of modification, time of change."""
+"""The key of a filter: path, column, rate, inode, size, time of modification, time of change."""
 
 
 class AppendedFilters:
@@ -71,7 +72,7 @@ class AppendedFilters:
         Args:
             spark: The session with the settings for appended files.
             snapshot: The index.
-            present: Which files of the index are read.
+            present: Whether each file of the index is read.
             request: The rule's request, with the unknown files.
         """
         problem = _unread(snapshot, request) or _problem(spark, snapshot, present, request)
@@ -100,7 +101,7 @@ class AppendedFilters:
 
 
 def _unread(snapshot: Snapshot, request: JoinFilterRequest) -> Reason | None:
-    """Return that there are unknown files on a store, or None."""
+    """Return a reason if unknown files are on a store, where joins do not read them; or None."""
     if not (request.num_unknown and is_on_store(snapshot.root)):
         return None
     text = (
@@ -145,7 +146,7 @@ def _problem(
 
 
 def _bytes_gone(snapshot: Snapshot, present: NDArray[np.bool_]) -> int:
-    """Return the bytes in files of the index that do not exist any more.
+    """Return the size of the files of the index that no longer exist, bytes.
 
     Files that exist and are not present are only not read by the query. A store is not asked, and
     names that lead out of the table's folder are not followed.

@@ -1,4 +1,4 @@
-"""The Python end of the rules: which files does a condition rule out, which filter has a join?
+"""The Python end of the rules: which files does a condition exclude, which filter has a join?
 
 `protocol` describes requests and answers. A request never fails: an error here is logged, and the
 answer is that no index helps, which leaves the plan unchanged.
@@ -63,7 +63,7 @@ _HARMLESS: dict[type[Request], Answer] = {
     JoinFilterRequest: JoinFilterAnswer(),
     UnchangedRequest: UnchangedAnswer(),
 }
-"""Answers that leave a plan unchanged."""
+"""Answers that leave a plan unchanged, by kind of request."""
 
 
 class Trace:
@@ -84,7 +84,7 @@ class Bridge:
     def __init__(self, spark: SparkSession) -> None:
         self.homes: set[str] = set()
         self._snapshots: dict[tuple[str, str], Snapshot] = {}
-        """Snapshots by the digest of the list of files, and the index's folder."""
+        """Snapshots by two keys: the digest of the list of files, and the index's folder."""
 
         self._keys: weakref.WeakKeyDictionary[Snapshot, str] = weakref.WeakKeyDictionary()
         self._joins = Joins(spark)
@@ -179,7 +179,7 @@ class Bridge:
         return UnchangedAnswer(unchanged=_packed(asked))
 
     def _use_settings(self) -> None:
-        """Let the session's settings of stores count."""
+        """Apply the session's settings of stores in this process."""
         spark = self._spark()
         if spark is not None:
             use_settings_of(spark)
@@ -250,7 +250,7 @@ class Bridge:
         raise KeyError(key)
 
     def _note(self, request: Request, index: str | None, reason: Reason | None) -> None:
-        """Remember a decision if it is about a traced query."""
+        """Record a decision if it is about a traced query."""
         if self._trace is None or not request.traced:
             return
         decision = Decision(
@@ -272,7 +272,7 @@ class Bridge:
 
 
 def _are_alike(one: Decision, other: Decision) -> bool:
-    """Return whether two decisions say the same."""
+    """Return whether two decisions are equal in what they say."""
     same = (one.rule, one.relation, one.index) == (other.rule, other.relation, other.index)
     if one.reason is None or other.reason is None:
         return same and one.reason is other.reason and one.condition == other.condition
@@ -280,7 +280,7 @@ def _are_alike(one: Decision, other: Decision) -> bool:
 
 
 def _listed(snapshot: Snapshot) -> str:
-    """Return the files of a snapshot as `FilesAnswer` has them."""
+    """Return the files of a snapshot in the format of `FilesAnswer`."""
     files = snapshot.files
     lines = zip(
         files.sizes.tolist(), files.modified_ms.tolist(), files.paths.to_pylist(), strict=True
@@ -289,7 +289,7 @@ def _listed(snapshot: Snapshot) -> str:
 
 
 def _etags(snapshot: Snapshot) -> str:
-    """Return the ETags of objects: two states of a table may have the same sizes and times."""
+    """Return the ETags of all objects: two states of a table may have the same sizes and times."""
     etags = snapshot.files.etags
     return "" if etags is None else "\0".join(etags.to_pylist())
 

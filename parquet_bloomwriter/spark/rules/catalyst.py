@@ -1,4 +1,4 @@
-"""Turns Catalyst's conditions into the trees that indexes take.
+"""Convert Catalyst's conditions into the predicate trees that indexes take.
 
     {"and": [...]}   {"or": [...]}   {"in": ["s", "x"], "type": "long", "values": ["1", "2"]}
     {"in": ["m"], "part": "key", "type": "string", "values": ["aw=="]}
@@ -47,7 +47,7 @@ _ANY = Opaque("any")
 
 
 class _Unknown(ValueError):
-    """A value that no file may be excluded by."""
+    """Raised for a value by which no file may be excluded."""
 
 
 def expression_of(

@@ -1,4 +1,4 @@
-"""Decisions of the rules, and their texts: which indexes a query uses, and why not others."""
+"""The decisions of the rules, and their texts: which indexes a query uses, and why not others."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Whether a rule uses an index for a relation, and if not, why."""
+    """A rule's decision about an index for a relation: whether it is used, and if not, why."""
 
     rule: Rule
     relation: str
-    """Root paths of the relation that the rule reads less of, joined by ", "."""
+    """Root paths of the relation of which the rule reads less, joined by ", "."""
 
     index: str | None
     """Name of the index; None if the decision is about no index."""
@@ -29,15 +29,15 @@ class Decision:
     """The condition, or the equality of a join, in SQL."""
 
     num_files: int = 0
-    """Files of the relation before the rule. For joins: of the indexed side."""
+    """Number of files of the relation before the rule; for joins, of the indexed side."""
 
     num_kept: int = 0
-    """Files that are left to read."""
+    """Number of files that are left to read."""
 
     num_bytes: int = 0
     bytes_kept: int = 0
     reason: Reason | None = None
-    """Why the index was not used; None if it was."""
+    """The reason why the index was not used; None if it was used."""
 
     @property
     def was_used(self) -> bool:

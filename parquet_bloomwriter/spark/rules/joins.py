@@ -1,4 +1,4 @@
-"""Filters for joins: the filter that an index has for just the files that a relation reads.
+"""Filters for joins: an index's filter of the values in just the files that a relation reads.
 
 A filter can be asked for a key if Catalyst's hash of the key is the hash of the stored bytes. That
 is so for the types below, if the column has the same physical type in all files:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.spark.rules.protocol import HashMode, JoinFilterRequest
 
 _MICROSECOND = 1000
-"""Nanoseconds."""
+"""A microsecond, in nanoseconds."""
 
 
 class Joins:
@@ -51,7 +51,8 @@ class Joins:
         self._spark = weakref.ref(spark)
         self._appended = AppendedFilters()
         self._written: set[Path] = set()
-        """Files of filters, named by the digest of their bytes, which Java compares."""
+        """Paths of the files of filters; their names are digests of their bytes, which Java
+        compares."""
 
     def clear(self) -> None:
         """Forget all filters."""
@@ -59,7 +60,7 @@ class Joins:
         self._written.clear()
 
     def filter_of(self, snapshot: Snapshot, request: JoinFilterRequest) -> ProbeFilter | Reason:
-        """Return the filter for a rule, or why there is none."""
+        """Return the filter for a rule's request, or the reason why there is none."""
         spark = self._spark()
         if spark is None:
             return Reason(code=Code.INTERNAL_ERROR, text="the session has ended")
@@ -108,7 +109,7 @@ class Joins:
 
 
 def mode_of(leaf: Leaf, type_: str) -> HashMode | Reason:
-    """Return what to hash of a key, so that the hash is that of the stored bytes."""
+    """Return what is hashed of a key, so that its hash is the hash of the stored bytes."""
     column = type_of(leaf)
     if not is_shown_as_stored(data_type_of(type_), leaf):
         text = f"files store {leaf.physical_type.name}, which Spark converts to {type_}"
@@ -147,7 +148,7 @@ def _is_plain(physical: PhysicalType, column: ColumnType, type_: str) -> bool:
 
 
 def _cutoff(leaf: Leaf) -> int | None:
-    """Return the key below which none is looked up: readers may have moved it between calendars."""
+    """Return the key below which no key is looked up: readers may convert it between calendars."""
     kinds = {Kind.DATE: FIRST_DAY, Kind.TIMESTAMP: FIRST_MICROSECOND}
     return kinds.get(type_of(leaf).kind)
 

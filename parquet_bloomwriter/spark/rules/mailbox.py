@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _MAX_WAITING = 2
-"""Threads that wait for requests of one session."""
+"""Maximum number of threads that wait for requests of one session."""
 
 
 class Attendants:
@@ -41,7 +41,7 @@ class Attendants:
 
         Args:
             next_request: The mailbox's method `next`.
-            answer: Its method `answer`.
+            answer: The mailbox's method `answer`.
             bridge: Makes the answers.
         """
         self._next_request = next_request
@@ -58,7 +58,7 @@ class Attendants:
         try:
             while self._serve_one():
                 pass
-        except Exception:  # noqa: BLE001  the JVM has ended; if not, it hears no more of this thread
+        except Exception:  # noqa: BLE001  the JVM has ended, or gets no answer from this thread
             _log.debug("%s", safe(traceback.format_exc()))
 
     def _serve_one(self) -> bool:

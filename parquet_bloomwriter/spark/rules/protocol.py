@@ -53,7 +53,7 @@ class PruneRequest(Request):
     """A condition as `catalyst` reads it."""
 
     case_sensitive: bool
-    """Whether names of columns are."""
+    """Whether names of columns are case-sensitive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class UnchangedRequest(Request):
     """A snapshot that an earlier answer named."""
 
     present: bytes
-    """The files that are asked about: one bit for each, the lowest bit of a byte first."""
+    """The files of the question, as bits, the lowest bit of a byte first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class JoinRequest(Request):
     """The key's type, by Catalyst's name."""
 
     case_sensitive: bool
-    """Whether names of columns are."""
+    """Whether names of columns are case-sensitive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,19 +103,19 @@ class JoinFilterRequest(Request):
     kind: ClassVar[str] = "join_filter"
     rule: Rule = "JoinBFIndexRule"
     index: str
-    """The candidate's folder."""
+    """Folder of the candidate, an index."""
 
     snapshot: str
-    """The candidate's list of files."""
+    """Digest of the candidate's list of files."""
 
     indexed_column: str
-    """The candidate's column."""
+    """Name of the candidate's column."""
 
     type: str
     """The key's type, by Catalyst's name."""
 
     present: bytes
-    """Which files of the snapshot are read: one bit for each, the lowest bit of a byte first."""
+    """The files of the snapshot that are read, as bits, the lowest bit of a byte first."""
 
     unknown: tuple[str, ...]
     """Local paths of files that are read and that the snapshot does not have, at most 1,000."""
@@ -192,7 +192,7 @@ class PrunedIndex:
     """Whether files are looked at before they are left out; see `index.contract`."""
 
     excluded: bytes
-    """Which files of the snapshot are ruled out: bits, as in `JoinFilterRequest.present`."""
+    """The excluded files of the snapshot, as bits like `JoinFilterRequest.present`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +218,8 @@ class UnchangedAnswer:
     """The objects that are as the snapshot knows them, among those that were asked about."""
 
     unchanged: bytes = b""
-    """Bits as in the request; files without a bit count as changed."""
+    """The unchanged objects, as bits like those of the request; files without a bit count as
+    changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,12 +228,12 @@ class JoinCandidate:
 
     name: str
     index: str
-    """The index's folder: indexes with the same files share a snapshot."""
+    """Folder of the index, because indexes with the same files share a snapshot."""
 
     snapshot: str
     checked: bool
     column: str
-    """The index's name of the key's column."""
+    """Name of the key's column in the index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +258,7 @@ class ProbeFilter:
     """Position of the bitset in the file, bytes."""
 
     num_bytes: int
-    """Size of the bitset."""
+    """Size of the bitset, bytes."""
 
     fpp: float
     """Exact rate of the filter: the share of absent keys that pass, in [0, 1]."""
@@ -266,7 +267,8 @@ class ProbeFilter:
     """The value that is hashed: the key, or its unscaled value as INT32 or INT64."""
 
     cutoff: int | None
-    """Keys below are not looked up: days or microseconds since 1970; None: all are."""
+    """Keys below this number are not looked up: days or microseconds since 1970; None: all are
+    looked up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +287,7 @@ class SettingAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoAnswer:
-    """The answer to a report, and to a request that failed and has no answer that does no harm."""
+    """The answer to a report, and to a failed request whose kind has no harmless answer."""
 
 
 Answer: TypeAlias = (

@@ -1,4 +1,4 @@
-"""Adds the optimizer rules to a session, switches them on and off, and traces their decisions.
+"""Add the optimizer rules to a session, switch them on and off, and trace their decisions.
 
 Rules are Java objects in the session's `experimental.extraOptimizations`. They work on every query
 that is planned in the session: DataFrames, SQL, views, tables, subqueries and joins. A rule that
@@ -63,7 +63,7 @@ class _Adaptor:
 
 
 _adaptors: weakref.WeakKeyDictionary[SparkSession, _Adaptor | Reason] = weakref.WeakKeyDictionary()
-"""The rules of each session, or why the session cannot have rules."""
+"""The rules of each session, or the reason why the session cannot have rules."""
 
 _creation_lock = threading.Lock()
 _switch_lock = threading.RLock()
@@ -170,7 +170,7 @@ def clear_caches() -> None:
     for adaptor in list(_adaptors.values()):
         if not isinstance(adaptor, Reason):
             adaptor.bridge.clear()
-            with suppress(Py4JError):  # a JVM that has ended keeps nothing
+            with suppress(Py4JError):  # a JVM that has ended has no caches
                 adaptor.method("clear")()
 
 
@@ -208,7 +208,7 @@ def _message(error: Exception) -> str:
 
 def _new_adaptor(spark: SparkSession) -> _Adaptor:
     context: Any = spark.sparkContext
-    # Executors fetch the jar whenever they start, so it stays there until the process ends.
+    # Executors fetch the jar whenever they start, so it is kept until the process ends.
     # `ADD JAR` would do the same, but not with a space, "#" or "%" in the path.
     jar = context._jvm.java.io.File(put_jar(spark, scratch_folder())).toURI()
     context._jsc.addJar(jar.toString())
@@ -241,7 +241,7 @@ def _all_rules(spark: SparkSession) -> list[Any]:
 
 
 def _foreign_rules(spark: SparkSession) -> list[Any]:
-    """Return the rules of the session that others have added."""
+    """Return the rules of the session that other programs have added."""
     return [one for one in _all_rules(spark) if not one.getClass().getName().startswith(_PACKAGE)]
 
 

@@ -45,7 +45,7 @@ StrPath = str | os.PathLike[str]
 
 _DEFAULT_FPP = 0.01
 _TASKS_PER_CORE = 8
-"""More tasks than balance needs, because the progress line advances by tasks."""
+"""Number of tasks for each core: more than balance needs, because progress advances by tasks."""
 
 _SCHEMA = (
     "path string, output string, status string, built int, kept int, empty int, skipped int, "
@@ -130,7 +130,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         regenerate_crc: Whether to renew Hadoop's checksum files. If not, files with one fail.
         keep_time: Whether new files get the times of modification of the old ones, for folders
             that a stream reads. Only on disks.
-        branch: Of an Iceberg table; None for its main branch.
+        branch: Name of the branch of an Iceberg table; None for its main branch.
         num_tasks: Number of tasks; by default eight times as many as Spark runs at once.
         progress: Receives counts of files and bytes; by default a line on standard error, if that
             is a terminal.
@@ -207,7 +207,7 @@ def _bloomify_files(
     num_tasks: int | None,
     progress: Progress | None,
 ) -> DataFrame:
-    """Add filters to files that keep their names; return what became of each file."""
+    """Add filters to files that keep their names; return a row with the result for each file."""
     plan = _where_files_are(spark, plan_table, request)
     tasks = num_tasks or _TASKS_PER_CORE * default_parallelism(spark)
     with JobLine(f"adding filters to {os.path.basename(request.path)}") as line:  # noqa: PTH119
@@ -231,7 +231,7 @@ def _bloomify_by_commits(
     ndv: int | Mapping[str, int] | None,
     **options: Any,  # noqa: ANN401  those of the library's verb
 ) -> DataFrame:
-    """Add filters to a Delta or Iceberg table; return what became of its files."""
+    """Add filters to a Delta or Iceberg table; return a row with the result for each file."""
     from parquet_bloomwriter.spark.table.workers import SparkWorkers
     from parquet_bloomwriter.tables.add import bloomify_table as add_to_table
     from parquet_bloomwriter.tables.report import FileFate
@@ -272,7 +272,7 @@ def _bloomify_by_commits(
 
 
 def _refresh(spark: SparkSession, given: str, target: str) -> None:
-    """Let Spark list a table anew.
+    """Let Spark list a table anew, instead of using the listing in its cache.
 
     A Spark that has no connector for the URL as it was given has no listing by that name either.
     """
@@ -307,7 +307,7 @@ def _rewritten(
 
 
 def _where_files_are(spark: SparkSession, work: Callable[[A], R], argument: A) -> R:
-    """Call a function where the files are: in the driver, or for Spark Connect in a task."""
+    """Call a function where the files are reached: in the driver; on Spark Connect, in a task."""
     if not is_connect(spark):
         return work(argument)
     (result,) = run(spark, work, [argument], description="bloomify: list of files")

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct(">4si")
 _TEMPORARY = re.compile(r"\.(\..+\.crc)\.bloomify-[0-9a-f]{16}\.tmp")
-"""Names of temporary files, as in `replace.temporary`."""
+"""Pattern of the names of temporary files, as in `replace.temporary`."""
 
 _READ = 4 << 20
-"""About how many bytes are read at a time."""
+"""Approximate number of bytes that are read at a time."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,10 +48,11 @@ class Sidecar:
     """Path of the file that is rewritten."""
 
     gives_way: bool
-    """Whether the file is replaced in place, so that its checksum file must go meanwhile."""
+    """Whether the file is replaced in place, so that its checksum file must be removed
+    meanwhile."""
 
     trusted: bool = False
-    """Whether the file is rewritten even if its checksums do not match."""
+    """Whether the file is rewritten even if it does not match its checksums."""
 
     taken: dict[str, bytes] = field(default_factory=dict)
     """Contents of the checksum files that were removed, by path."""
@@ -83,7 +84,7 @@ class Sidecar:
         """Do nothing."""
 
     def come_back(self) -> None:
-        """Write the removed checksum files again, for the present bytes of the file."""
+        """Write the removed checksum files again, for the file's present bytes."""
         now = _identity(self.path) if self.taken else ()
         for path, taken in self.taken.items():
             same = now == self.identity
@@ -108,7 +109,7 @@ def crc_paths(path: str) -> tuple[str, ...]:
 
 
 def checksums_of(path: str, *, like: bytes = b"") -> bytes:
-    """Return the content of a checksum file, with as many bytes per checksum as in another one."""
+    """Return the content of a checksum file, with the bytes per checksum of an existing one."""
     run = _bytes_per_checksum(like)
     return _HEADER.pack(CHECKSUM_MAGIC_VERSION, run) + b"".join(_sums(path, run))
 

@@ -37,16 +37,16 @@ class TableFile:
     """One file of a table. Can be pickled."""
 
     path: str
-    """Absolute path."""
+    """Absolute path of the file."""
 
     name: str
-    """Path relative to the table's root, with "/"."""
+    """Path of the file relative to the table's root, with "/"."""
 
     size: int
-    """Bytes."""
+    """Size of the file, bytes."""
 
     why_not: str = ""
-    """Why the file gets no filters, a clause; empty if it may get some."""
+    """The reason why the file gets no filters, a clause; empty if it may get filters."""
 
 
 def table_files(path: str) -> tuple[str, tuple[TableFile, ...]]:
@@ -94,7 +94,7 @@ def check_is_plain(root: str, files: Iterable[TableFile], *, in_place: bool) -> 
 
 
 def check_reference(root: str, found: Reference, *, in_place: bool) -> None:
-    """Check that what was found about the files of a table allows a rewrite.
+    """Check that the external references to a table's files allow a rewrite.
 
     Raises:
         UnsafeTarget: If it is a table's records, cannot be listed, or describes files to be

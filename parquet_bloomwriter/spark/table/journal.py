@@ -22,7 +22,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.local import open_local
 
 FOLDER = "_bloomify"
-"""The underscore hides the folder from readers of datasets."""
+"""Name of the journal's folder; the underscore hides it from readers of datasets."""
 
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 _APPEND |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -30,10 +30,10 @@ _APPEND |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One file that was written."""
+    """A line of the journal: one file that was written."""
 
     name: str
-    """Path relative to the roots of the table and the output."""
+    """Path of the file, relative to the roots of the table and the output."""
 
     asked: str
     """Digest of the options."""
@@ -42,7 +42,7 @@ class Line:
     """Size in bytes and time of modification in nanoseconds of the file that was read."""
 
     written: tuple[int, int]
-    """Size and time of the new file, likewise."""
+    """Size and time of modification of the file that was written, in the same units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def digest(options: object) -> str:
     """Return a digest of options, equal for equal options of all versions."""
     name = type(options).__name__
     text = repr(options).replace(f"{name}(", "Wishes(", 1)  # what journals call the options
-    for later in (", keep_time=False", ", exclude=()"):  # options that earlier versions have not
+    for later in (", keep_time=False", ", exclude=()"):  # options that earlier versions do not have
         text = text.replace(later, "")
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

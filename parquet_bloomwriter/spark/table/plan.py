@@ -1,4 +1,4 @@
-"""Plans a run: lists the files of a table, and makes all checks that need no data.
+"""Plan a run of `bloomify_table`: list the files of a table, and make all checks that need no data.
 
 Planning runs where the files can be reached: in the driver or, on Spark Connect, in a task.
 """
@@ -43,7 +43,7 @@ _MARKER = "_SUCCESS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRequest:
-    """One table to work on. Can be pickled."""
+    """One table to rewrite. Can be pickled."""
 
     path: str
     """Absolute path of a folder or a file, or URL of a prefix or an object."""
@@ -60,7 +60,7 @@ class TablePlan:
 
     files: tuple[TableFile, ...]
     settled: tuple[FileResult, ...]
-    """Results of files that need no work."""
+    """Results of files that need no rewriting."""
 
 
 def plan_table(request: TableRequest) -> TablePlan:
@@ -153,14 +153,14 @@ def _check_options(files: Iterable[TableFile], options: RewriteOptions) -> None:
 
 
 def _check_chosen(leaves: Sequence[Leaf], name: str, columns: tuple[str, ...] | None) -> None:
-    """Check that a column with a value of its own is among the chosen columns."""
+    """Check that a column for which a value is given is among the chosen columns."""
     if columns is not None:
         chosen = select_columns(leaves, find_columns(leaves, columns)[0])
         settle_per_column(leaves, chosen, {name: 0}, default=0)
 
 
 def _schemas(files: Iterable[TableFile]) -> Iterator[Sequence[Leaf]]:
-    """Yield the schemas of files that can be read; the report explains the other files."""
+    """Yield the schemas of the files that can be read; the report explains the other files."""
     for file in files:
         if not file.why_not:
             with contextlib.suppress(BloomwriterError, OSError):

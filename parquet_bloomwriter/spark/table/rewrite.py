@@ -1,4 +1,4 @@
-"""The work of one task of `bloomify_table`: rewrites files one after the other.
+"""The work of one task of `bloomify_table`: rewrite files one after the other.
 
 An error in one file does not stop the others. A file without one of the columns gets filters for
 the other columns, because tables grow columns. A name without an exact match means the only column
@@ -100,16 +100,16 @@ class FileResult:
     output: str | None
     status: FileStatus
     built: int = 0
-    """Chunks with a new filter."""
+    """Number of chunks with a new filter."""
 
     kept: int = 0
-    """Chunks whose old filter holds all values."""
+    """Number of chunks whose old filter holds all values."""
 
     empty: int = 0
-    """Chunks without values."""
+    """Number of chunks without values."""
 
     skipped: int = 0
-    """Chunks without a filter; `notes` has the reasons."""
+    """Number of chunks without a filter; `notes` has the reasons."""
 
     bytes_before: int = 0
     bytes_after: int = 0
@@ -198,11 +198,11 @@ def _attempt(file: TableFile, task: TableTask, journal: Journal | None) -> FileR
 
 
 def _on_store(file: TableFile, options: RewriteOptions, result: FileResult) -> FileResult:
-    """Rewrite an object. Nobody writes checksum files there."""
+    """Rewrite an object on a store, where there are no checksum files."""
     try:
         return _bloomified(file, result.output, options, result, None)
     except NotParquet:
-        if result.output is not None:  # else the output would lack it, and nobody would know
+        if result.output is not None:  # else the output would silently lack the file
             raise
         return replace(result, notes=("not a Parquet file",))
 
@@ -307,7 +307,7 @@ def _bloomified(
 def _columns_of(
     leaves: Sequence[Leaf], options: RewriteOptions
 ) -> tuple[list[str] | None, list[str]]:
-    """Return what a file's columns with filters are named, and error messages about others.
+    """Return the names of a file's columns that get filters, and error messages about other names.
 
     None stands for all columns. The list has none that is excluded, and may be empty.
     """
@@ -322,7 +322,7 @@ def _columns_of(
 
 
 def _by_name(leaves: Sequence[Leaf], given: Mapping[str, T] | T) -> Mapping[str, T] | T:
-    """Return values by the file's spelling of names, without names that the file does not have."""
+    """Return values by a file's spellings of column names, without names that it lacks."""
     if not isinstance(given, Mapping):
         return given
     every = {name: value for name, value in given.items() if name == EVERY_COLUMN}
@@ -362,7 +362,7 @@ def _notes(report: AddReport, in_dictionaries: frozenset[int]) -> Iterator[str]:
 
 
 def _large_dictionaries(footer: Footer) -> Iterator[int]:
-    """Yield ordinals of columns with a chunk in which Spark reads a large dictionary in vain."""
+    """Yield the ordinals of columns with a large dictionary that Spark would read in vain."""
     for leaf in footer.leaves:
         for row_group in range(footer.num_row_groups):
             chunk = footer.chunks.values[row_group, leaf.ordinal]

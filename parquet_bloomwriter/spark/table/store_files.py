@@ -32,7 +32,7 @@ class StoreTable:
     """The objects of a table."""
 
     root: str
-    """URL of the prefix."""
+    """URL of the table's prefix."""
 
     files: tuple[TableFile, ...]
 
@@ -69,7 +69,7 @@ def check_is_plain(table: StoreTable, *, in_place: bool) -> None:
         *find_records_above([table.root]),
         *find_records_below(table.root, folders),
     ]
-    if in_place:  # each object is looked after once more before it is replaced
+    if in_place:  # each object is checked again before it is replaced
         found += find_references(*open_place(table.files[0].path))
     for one in found:
         check_reference(table.root, one, in_place=in_place)

@@ -1,4 +1,4 @@
-"""`bloomify_table` on a Delta or Iceberg table: files by tasks of Spark, commits by the driver.
+"""The writers of `bloomify_table` for Delta and Iceberg tables: tasks of Spark write new files.
 
 The driver reads the table's metadata and the footers of files of which nothing is known, gives
 files to tasks, and commits. Tasks write new files; what they wrote counts only once it is
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class SparkWorkers:
-    """Tasks of Spark; see `tables.replacement.Workers`."""
+    """Writes new files in tasks of Spark; see `tables.replacement.Workers`."""
 
     def __init__(self, spark: SparkSession, num_tasks: int) -> None:
-        """Use so many tasks, at most, for the files of one commit."""
+        """Use at most `num_tasks` tasks for the files of one commit."""
         self._spark = spark
         self._num_tasks = num_tasks
 
@@ -54,7 +54,7 @@ class SparkWorkers:
 
 
 def _settings_of(jobs: Sequence[Job]) -> Settings:
-    """Return what counts in this process for the buckets of files; None: what boto3 finds."""
+    """Return the settings of this process for the buckets of files; None: boto3 finds them."""
     places = {place for job in jobs for place in (job.old, job.new) if is_s3(place)}
     return {bucket: settings_of(bucket) for bucket in {parse_url(one).bucket for one in places}}
 
