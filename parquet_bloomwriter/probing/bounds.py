@@ -47,7 +47,7 @@ BOUND_FIELDS = (
     ChunkField.DEPRECATED_MIN,
     ChunkField.DEPRECATED_MAX,
 )
-"""The fields whose bytes `decode_bounds` looks at, in this order."""
+"""Fields of a column chunk whose bytes `decode_bounds` reads, in this order."""
 
 _ALWAYS_CLEAR = (Order.SIGNED, Order.FLOATING, Order.BOOLEAN)
 """Orders that all writers have followed."""
@@ -86,11 +86,11 @@ class Bounds:
     low: NDArray[Any]
     high: NDArray[Any]
     known: NDArray[np.bool_]
-    """Whether `low` and `high` mean anything."""
+    """Whether `low` and `high` of each chunk are valid, shape (n,)."""
 
     @classmethod
     def unknown(cls, count: int) -> Bounds:
-        """Make the bounds of `count` chunks of which nothing is known."""
+        """Return the bounds of `count` chunks without known bounds."""
         nothing = np.zeros(count, np.int64)
         return cls(nothing, nothing, np.zeros(count, np.bool_))
 
@@ -134,11 +134,7 @@ def decode_bounds(  # noqa: PLR0913  all that decides how bytes are read
 
 @lru_cache(maxsize=64)
 def type_ordered(column_orders: bytes) -> tuple[bool, ...]:
-    """Return for each leaf whether its order is TypeDefinedOrder; empty if the file does not say.
-
-    Args:
-        column_orders: Field 7 of FileMetaData, a list as Thrift compact bytes; b"" if absent.
-    """
+    """Return for each leaf whether its order is TypeDefinedOrder; empty without `column_orders`."""
     if not column_orders:
         return ()
     try:
@@ -182,7 +178,7 @@ def _numbers(
 
 
 def _widened(stored: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers as keys."""
+    """Return stored numbers in the dtype of keys."""
     if stored.dtype.kind != "f":
         return stored.astype(_KEY_DTYPES[stored.dtype.kind])
     with np.errstate(invalid="ignore"):  # Signalling NaNs are nothing special here.
