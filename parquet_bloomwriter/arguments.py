@@ -96,14 +96,22 @@ def rate_of(given: Rate, argument: str = "fpp") -> float:
 
 
 def rates_of(given: Rate | Mapping[str, Rate]) -> float | dict[str, float]:
-    """Return a probability for all columns as a number, or those by name as numbers."""
+    """Return a probability for all columns as a number, or those by name as numbers.
+
+    Raises:
+        InvalidArgument: If one is no number between 0 and 1, both excluded.
+    """
     if isinstance(given, Mapping):
         return {name: rate_of(rate, f'fpp of "{name}"') for name, rate in given.items()}
     return rate_of(given)
 
 
 def check_jobs(jobs: int | None) -> None:
-    """Check a number of threads; None leaves the choice to the verb."""
+    """Check a number of threads; None leaves the choice to the verb.
+
+    Raises:
+        InvalidArgument: If it is no whole number above 0.
+    """
     if jobs is not None and (not isinstance(jobs, Integral) or jobs < 1):
         raise InvalidArgument(f"jobs is a number of threads, 1 or more, not {jobs!r:.80}")
 

@@ -44,6 +44,10 @@ def select_columns(leaves: Sequence[C], names: str | Iterable[str]) -> tuple[C, 
     A name is a leaf's dotted path, the dotted path of a group (for all leaves in it), or `#` and a
     0-based leaf ordinal, which is unambiguous where paths are not. If no column has the name, it is
     a pattern of dotted paths, where `*` stands for any letters, dots among them, and `?` for one.
+
+    Raises:
+        ColumnNotFound: If a name matches nothing, or two leaves of the same path.
+        InvalidArgument: If a name is not text.
     """
     check_is_one_name(names, [leaf.name for leaf in leaves])
     return tuple(dict.fromkeys(leaf for name in names_of(names) for leaf in _select(leaves, name)))

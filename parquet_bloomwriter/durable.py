@@ -47,6 +47,9 @@ def create_once(path: str, data: bytes) -> bool:
 
     Returns:
         Whether the file was created. If not, the name is taken, and nothing was changed.
+
+    Raises:
+        OSError: What any step raises. The file is there or not; it is never there in part.
     """
     return _create(path, data, claims=True)
 
@@ -58,6 +61,10 @@ def create_whole(path: str, data: bytes) -> bool:
 
     Returns:
         Whether the file was created. If not, the name is taken, and nothing was changed.
+
+    Raises:
+        OSError: What any step raises; EOPNOTSUPP if the file system has no way to do it. The file
+            may be there, if its name could not be brought to the disk.
     """
     return _create(path, data, claims=False)
 

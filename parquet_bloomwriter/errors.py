@@ -156,7 +156,12 @@ class BloomwriterError(Exception):
         return frozenset(part.way for part in self.parts if isinstance(part, Proposal))
 
     def remedy_in(self, words: Mapping[Way, str]) -> str:
-        """Return the remedy with other words for its proposals."""
+        """Return the remedy with other words for its proposals.
+
+        Args:
+            words: Templates, in which `{}` stands for the words of this library. Proposals without
+                a template stay.
+        """
         return redacted(
             "".join(
                 words.get(part.way, "{}").replace("{}", part.text)

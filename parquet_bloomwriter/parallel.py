@@ -104,6 +104,10 @@ def to_the_end(work: Callable[[], T]) -> T:
     Python raises KeyboardInterrupt in the main thread, wherever that is. So the function is called
     in a thread of its own. Ctrl-C is raised when the function has ended; if it comes twice, at
     once.
+
+    Raises:
+        KeyboardInterrupt: After Ctrl-C. Its `__cause__` is what `work` raised, if it did.
+        Exception: What `work` raises.
     """
     if current_thread() is not main_thread():
         return work()

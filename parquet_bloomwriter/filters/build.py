@@ -185,6 +185,9 @@ def holds_all_values(filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: i
 
     These are the hashes of every value, of both zeros if the chunk may have a zero, and of the
     canonical NaN if it has a NaN.
+
+    Raises:
+        OSError, pyarrow.ArrowException: If a page cannot be read.
     """
     kind = HashKind(filter_.dialect, filter_.murmur3_seed)
     reader = reader.of_chunk(row_group)
@@ -230,7 +233,19 @@ def hashes_of(
     kind: HashKind,
     dictionary: DictionaryPage | None,
 ) -> Iterator[NDArray[np.uint64]]:
-    """Yield the hashes of every batch, and last the additional ones of zeros and NaNs."""
+    """Yield the hashes of every batch, and last the additional ones of zeros and NaNs.
+
+    Args:
+        reader: Of the column.
+        leaf: The column.
+        row_group: 0-based ordinal.
+        kind: The hash.
+        dictionary: Has all values of the chunk; None to read every value.
+
+    Raises:
+        OSError, pyarrow.ArrowException: If a page cannot be read, or the chunk has INT96 timestamps
+            that cannot be looked up.
+    """
     dtype = floating_dtype(leaf)
     special: set[bytes] = set()
     for array in _arrays(reader, leaf, row_group, dictionary):

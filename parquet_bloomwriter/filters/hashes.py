@@ -173,7 +173,13 @@ def _valid(array: pa.Array) -> NDArray[np.bool_] | None:
 def _one_each(
     hashes: NDArray[np.uint64], has_hash: NDArray[np.bool_] | None, *, is_unclear: bool
 ) -> Lookups:
-    """Return the lookups of values that have one hash each, or none."""
+    """Return the lookups of values that have one hash each, or none.
+
+    Args:
+        hashes: Of the values that have a hash.
+        has_hash: Which values have a hash; None if all have.
+        is_unclear: Whether values without a hash might be contained.
+    """
     if has_hash is None:
         return Lookups(hashes, None, np.zeros(len(hashes), np.bool_))
     firsts = np.concatenate([[0], np.cumsum(has_hash)])

@@ -273,7 +273,11 @@ def hazards_of_engine(
 
 
 def adjacent_columns(filters: Iterable[tuple[int, int, int]]) -> frozenset[int]:
-    """Return the columns with a filter that touches another filter in the file."""
+    """Return the columns with a filter that touches another filter in the file.
+
+    Args:
+        filters: Leaf ordinal, offset and length of each filter, bytes.
+    """
     known = list(filters)
     starts = {offset: column for column, offset, _ in known}
     ends = {offset + length: column for column, offset, length in known}

@@ -71,7 +71,7 @@ _MAX_INT32 = 2**31 - 1
 
 
 def page_columns(slots: Sequence[int]) -> tuple[int, tuple[int, ...]]:
-    """Return the problem of a page header, or 0, and the columns of its page behind the first two.
+    """Return a page header's problem, or 0, and the columns of its page after the first two.
 
     Args:
         slots: The integers of the header, `PAGE_SLOTS` in number; see `layout`.

@@ -69,7 +69,11 @@ class Operand(Protocol):
 def compare(
     column: Operand, operator_: Operator, value: Value | None, *, is_negated: bool
 ) -> pc.Expression:
-    """Return an expression true where `column operator value` is true; or, negated, false."""
+    """Return an expression true where `column operator value` is true; or, negated, false.
+
+    Raises:
+        InvalidArgument: If SQL does not compare the literal with the column.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -95,7 +99,18 @@ def compare(
 def compare_with_any(
     column: Operand, values: Sequence[Value], *, is_negated: bool, is_sql: bool
 ) -> pc.Expression:
-    """Return an expression true where `column IN values` is true; or, negated, false."""
+    """Return an expression true where `column IN values` is true; or, negated, false.
+
+    Args:
+        column: The column.
+        values: Literals without nulls.
+        is_negated: Whether to select the opposite.
+        is_sql: Whether floats compare as by `=`. Otherwise as by pyarrow's `is_in`, which rounds
+            them to the column's type, finds NaN, and tells the zeros apart.
+
+    Raises:
+        InvalidArgument: If SQL does not compare a literal with the column.
+    """
     import pyarrow as pa
 
     if not is_sql:
@@ -189,7 +204,15 @@ def joined(conditions: Sequence[pc.Expression], *, by_and: bool) -> pc.Expressio
 
 
 def check_number(number: int, what: str = "conditions") -> None:
-    """Refuse so many conditions that pyarrow's stack would overflow."""
+    """Refuse so many conditions that pyarrow's stack would overflow.
+
+    Args:
+        number: Of what is joined, or lies in each other.
+        what: Its name, for the message.
+
+    Raises:
+        InvalidArgument: If there are too many.
+    """
     if number > _MOST_CONDITIONS:
         raise InvalidArgument(
             f"{number:,} {what} are more than pyarrow can evaluate",

@@ -87,7 +87,11 @@ def to_arrow(filters: object, schema: pa.Schema) -> pc.Expression:
 
 
 def _of_arrow(given: pc.Expression, tree: Expression, schema: pa.Schema) -> pc.Expression:
-    """Return the expression of a tree, with exact literals; or `given` unchanged if impossible."""
+    """Return the expression of a tree, with exact literals; or `given` unchanged if impossible.
+
+    Raises:
+        InvalidArgument: If the expression is nested more deeply than pyarrow can evaluate.
+    """
     check_number(nesting_of(given), "calls in each other")
     try:
         return _true_for(tree, _Columns(schema, is_sql=False), is_negated=False)

@@ -77,7 +77,12 @@ class Domains:
 
     @classmethod
     def of(cls, leaves: Iterable[Leaf], by_part: ByPart | None = None) -> Domains:
-        """Return the domains of all leaf columns of a schema."""
+        """Return the domains of all leaf columns of a schema.
+
+        Args:
+            leaves: The columns.
+            by_part: The leaves of lists and maps, if their paths do not tell.
+        """
         by_name: dict[str, list[Leaf]] = {}
         for leaf in leaves:
             by_name.setdefault(leaf.name, []).append(leaf)

@@ -375,7 +375,11 @@ def _is_list(node: pl.Expr) -> bool:
 
 
 def _members(node: pl.Expr) -> pl.Series:
-    """Return the values of a literal list: a value of a list type, or a column of values."""
+    """Return the values of a literal list: a value of a list type, or a column of values.
+
+    Raises:
+        ValueError: If it is neither.
+    """
     values = pl.select(node).to_series()
     if not isinstance(values.dtype, pl.List | pl.Array):
         return values

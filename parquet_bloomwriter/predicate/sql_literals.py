@@ -72,7 +72,11 @@ def literal_value(node: Expr) -> Value | None:
 
 
 def number_of(text: str) -> int | Decimal | float:
-    """Return a number of SQL: an integer, a decimal with a point, or a float with an exponent."""
+    """Return a number of SQL: an integer, a decimal with a point, or a float with an exponent.
+
+    Raises:
+        UnknownKind: If the text is no number, or a float would be infinite.
+    """
     try:
         if text.isdecimal():
             return int(text)
@@ -87,7 +91,11 @@ def number_of(text: str) -> int | Decimal | float:
 
 
 def negated(number: Value | None) -> int | Decimal | float:
-    """Return a number with the other sign, exactly: a minus would round decimals to 28 digits."""
+    """Return a number with the other sign, exactly: a minus would round decimals to 28 digits.
+
+    Raises:
+        UnknownKind: If the value is no number.
+    """
     if isinstance(number, Decimal):
         return number.copy_negate()
     if isinstance(number, int | float) and not isinstance(number, bool):

@@ -239,7 +239,11 @@ class _Rows:
         )
 
     def _computed(self, expression: pc.Expression) -> _Computed:
-        """Return an expression together with its type."""
+        """Return an expression together with its type.
+
+        Raises:
+            pyarrow.ArrowException: If pyarrow cannot evaluate the expression.
+        """
         import pyarrow.dataset as ds
 
         scanner: Any = ds.Scanner.from_batches(

@@ -312,7 +312,12 @@ class _Probe:
     def _places_in_filters(
         self, rows: NDArray[np.int64], which: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Return the hashes to look up in n filters, and the ordinals of their blocks."""
+        """Return the hashes to look up in n filters, and the ordinals of their blocks.
+
+        Args:
+            rows: Row groups, shape (n,).
+            which: Index of the hash looked up in each, shape (n,).
+        """
         hashes = self.hashes[which]
         num_blocks = (self.places.sizes[rows] // BYTES_PER_BLOCK).astype(np.uint64)
         if self.draft_hashes is not None:

@@ -134,7 +134,11 @@ def decode_bounds(  # noqa: PLR0913  all that decides how bytes are read
 
 @lru_cache(maxsize=64)
 def type_ordered(column_orders: bytes) -> tuple[bool, ...]:
-    """Return for each leaf whether its order is TypeDefinedOrder; empty without `column_orders`."""
+    """Return for each leaf whether its order is TypeDefinedOrder; empty without `column_orders`.
+
+    Args:
+        column_orders: Field 7 of FileMetaData, a list as Thrift compact bytes; b"" if absent.
+    """
     if not column_orders:
         return ()
     try:

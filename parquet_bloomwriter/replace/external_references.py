@@ -215,7 +215,11 @@ def format_of(kind: ReferenceKind) -> TableFormat | None:
 
 
 def find_by_name(path: str) -> Iterator[Reference]:
-    """Yield the table that a file belongs to, if the file's name alone shows it."""
+    """Yield the table that a file belongs to, if the file's name alone shows it.
+
+    Args:
+        path: An absolute path with "/", or a URL.
+    """
     for one in FORMATS:
         if one.files is not None and one.files.search(path):
             yield Reference(kind=one.kind, path=path)
@@ -388,7 +392,11 @@ def _tables(folder: str, reaches: Reach) -> Iterator[Reference]:
 
 
 def _found(folder: str, one: TableFormat) -> Reference | None:
-    """Return the records of a format in a folder, or the folder that cannot be read, or None."""
+    """Return the records of a format in a folder, or the folder that cannot be read, or None.
+
+    Raises:
+        OSError: If the disk fails.
+    """
     base = folder.rstrip("/")
     path = f"{base}/{one.signs[0]}"
     try:

@@ -226,6 +226,10 @@ def make_folders(folder: str, *, mode: int = 0o777) -> None:
     """Make a folder, and the folders above it that are missing.
 
     Each folder is synced before the next: a power failure leaves none without its parent.
+
+    Args:
+        folder: Absolute path.
+        mode: Permissions of the folders that are made, from which the umask takes.
     """
     missing = []
     while not os.path.isdir(folder):

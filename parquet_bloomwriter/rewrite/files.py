@@ -63,7 +63,13 @@ class _FilePlace(Place):
     def __init__(
         self, file: OpenedFile, destination: Destination, progress: Callable[[int], None] | None
     ) -> None:
-        """Use an open file."""
+        """Use an open file.
+
+        Args:
+            file: The old version.
+            destination: Where the new one goes.
+            progress: Called after each write with the number of bytes.
+        """
         self.source = FileSource(file.path, file.fd, file.identity.size)
         self._file = file
         self._destination = destination
@@ -152,7 +158,14 @@ class DownloadPlace(Place):
         destination: Destination,
         progress: Callable[[int], None] | None,
     ) -> None:
-        """Use an open file."""
+        """Use an open file.
+
+        Args:
+            source: The old version.
+            name: Its URL, as the caller gave it.
+            destination: Where the new one goes.
+            progress: Called after each write with the number of bytes.
+        """
         self.source = source
         self._name = name
         self._destination = destination
@@ -265,7 +278,15 @@ class _NewBuffer:
 
 
 def target_of(file: OpenedFile | None, options: Destination) -> Target:
-    """Choose the target of the new version on disk."""
+    """Choose the target of the new version on disk.
+
+    Args:
+        file: The old version; None if it is not on disk.
+        options: What the caller asked for.
+
+    Raises:
+        UnsafeTarget: If writing there would break or overwrite something.
+    """
     target = choose_target(
         file,
         options.output,

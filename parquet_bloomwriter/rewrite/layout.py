@@ -67,7 +67,11 @@ class Layout:
 
     @cached_property
     def offset_indexes(self) -> tuple[OffsetIndex, ...]:
-        """Every distinct OffsetIndex, by position."""
+        """Every distinct OffsetIndex, by position.
+
+        Raises:
+            MalformedFile: If one is not well-formed.
+        """
         offsets = self.footer.chunks.value(ChunkField.OFFSET_INDEX_OFFSET)
         lengths = self.footer.chunks.value(ChunkField.OFFSET_INDEX_LENGTH)
         used = (offsets > 0) & (lengths > 0)

@@ -83,10 +83,17 @@ class Place(ABC):
 
         Otherwise `begin` does it; a verb that works for long before it begins to write calls this
         first.
+
+        Raises:
+            UnsafeTarget: If writing there would break or overwrite something.
         """
 
     def check_target(self) -> None:
-        """Check, for a dry run, that the new version could be written to its target."""
+        """Check, for a dry run, that the new version could be written to its target.
+
+        Raises:
+            UnsafeTarget: If writing there would break or overwrite something.
+        """
         with suppress(FileNotFoundError):  # a dry run does not make the output's folder
             self.choose_target()
 

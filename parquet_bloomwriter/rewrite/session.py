@@ -126,7 +126,13 @@ class RewriteSession:
     """One file, object or buffer that is open for rewriting."""
 
     def __init__(self, place: Place, layout: Layout, resources: ExitStack) -> None:
-        """Take over the open place, its layout, and the resources to close."""
+        """Take over the open place, its layout, and the resources to close.
+
+        Args:
+            place: Where the versions are.
+            layout: What lies where in the old one.
+            resources: What throws the new version away at the end.
+        """
         self.place = place
         self.layout = layout
         self._resources = resources

@@ -108,7 +108,12 @@ class CopiedSource:
         return self._copy is not None
 
     def copy_here(self) -> None:
-        """Copy the whole file to this machine once; later reads use the copy."""
+        """Copy the whole file to this machine once; later reads use the copy.
+
+        Raises:
+            FileChanged: If another program wrote the file meanwhile.
+            OSError: If there is no room for it.
+        """
         if self._copy is not None:
             return
         copy = LocalFile(self.size)
@@ -123,7 +128,11 @@ class CopiedSource:
         self._now = copy.source(self.name)
 
     def check_unchanged(self) -> None:
-        """Check that the file on the store is unchanged since it was opened."""
+        """Check that the file on the store is unchanged since it was opened.
+
+        Raises:
+            FileChanged: If it is not.
+        """
         if self.url is not None and self.state is not None:
             store, path = self.url
             if store.reads_name_version:
@@ -275,7 +284,16 @@ class FarPlace(Place):
         *,
         file: OpenedFile | None = None,
     ) -> None:
-        """Use an open file."""
+        """Use an open file.
+
+        Args:
+            source: The old version.
+            name: Its path or URL, as messages show it.
+            output: URL of the new version.
+            destination: What is allowed.
+            progress: Called with the number of bytes that are in place, or of each part.
+            file: The file, if the old version is on disk.
+        """
         self.source: S3Source | CopiedSource | FileSource = source
         self._name = name
         self._output = output
@@ -295,7 +313,11 @@ class FarPlace(Place):
         return self._output
 
     def check_source_unchanged(self) -> None:
-        """Check that the old version is the one that was opened, if reading does not check it."""
+        """Check that the old version is the one that was opened, if reading does not check it.
+
+        Raises:
+            FileChanged: If it is not.
+        """
         if self._file is not None:
             self._file.check_unchanged()
         elif isinstance(self.source, CopiedSource):

@@ -353,7 +353,11 @@ def tail_of(plan: Plan) -> bytes:
 
 
 def footer_of(plan: Plan) -> Footer:
-    """Return the view of the new file's footer."""
+    """Return the view of the new file's footer.
+
+    Raises:
+        VerificationFailed: If it does not parse.
+    """
     tail = tail_of(plan)
     try:
         return parse_footer(tail[:-8], start=plan.size - len(tail))

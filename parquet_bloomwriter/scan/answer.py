@@ -42,7 +42,14 @@ def answer(
 def joined(
     empty: pa.Table, read: Callable[[T], pa.Table], pieces: Iterable[T], *, use_threads: bool
 ) -> pa.Table:
-    """Read pieces of a table, several at once, and return their rows in the order of the pieces."""
+    """Read pieces of a table, several at once, and return their rows in the order of the pieces.
+
+    Args:
+        empty: A table of the result's schema, without rows.
+        read: Called with each piece.
+        pieces: What there is to read.
+        use_threads: Whether several are read at the same time.
+    """
     import pyarrow as pa
 
     at_once = min(_FILES_AT_ONCE, default_jobs()) if use_threads else 1

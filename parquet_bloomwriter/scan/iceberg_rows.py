@@ -132,7 +132,11 @@ class IcebergRows:
         )
 
     def read(self, *, use_threads: bool) -> pa.Table:
-        """Return all selected rows, in the order of the plan."""
+        """Return all selected rows, in the order of the plan.
+
+        Raises:
+            As `batches`.
+        """
         import pyarrow as pa
 
         reader = self._reader
@@ -266,7 +270,12 @@ def as_fragments(table: IcebergTable, filters: Filters) -> TableFiles:
 
 
 def _check_columns(file: IcebergFile) -> None:
-    """Refuse a file whose columns are not found by name, or whose values would be cast."""
+    """Refuse a file whose columns are not found by name, or whose values would be cast.
+
+    Raises:
+        UnsupportedTable: If it is such a file.
+        FileProblem, OSError: If its footer cannot be read.
+    """
     table = file.table
     with file.open() as source:
         footer = cached_footer(source, lambda _: ()).footer()

@@ -122,7 +122,11 @@ class LogicalTable:
         return _schema(self.fields)
 
     def read(self, *, use_threads: bool) -> pa.Table:
-        """Return all selected rows, in the order of the log."""
+        """Return all selected rows, in the order of the log.
+
+        Raises:
+            As `batches`.
+        """
 
         def one(piece: tuple[DeltaFile, tuple[int, ...] | None]) -> pa.Table:
             with self._opened(*piece) as opened:

@@ -137,7 +137,11 @@ class LogicalField:
         return pa.field(self.name, self.type, nullable=bool(self.raw.get("nullable", True)))
 
     def index_in(self, fields: Iterable[pa.Field]) -> int | None:
-        """Return the index of this field among a file's fields; None if the file lacks it."""
+        """Return the index of this field among a file's fields; None if the file lacks it.
+
+        Raises:
+            UnsupportedTable: If several are.
+        """
         several = list(fields)
         if self.mapping == "id":
             wanted = str(self.metadata[ID]).encode()

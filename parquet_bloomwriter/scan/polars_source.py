@@ -324,7 +324,11 @@ def _selected(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
 
 
 def _refuse_patterns(names: Sequence[str]) -> None:
-    """Refuse a predicate on columns whose names Polars takes for patterns, and would not find."""
+    """Refuse a predicate on columns whose names Polars takes for patterns, and would not find.
+
+    Raises:
+        InvalidArgument: If a name is a pattern of Polars, `*` or `^...$`.
+    """
     for name in names:
         if name == "*" or (name.startswith("^") and name.endswith("$")):
             raise InvalidArgument(
@@ -386,7 +390,11 @@ def _has_decimal256(type_: pa.DataType) -> bool:
 
 
 def _polars_type(field: pa.Field) -> pl.DataType:
-    """Return Polars' type of an Arrow column."""
+    """Return Polars' type of an Arrow column.
+
+    Raises:
+        InvalidArgument: If Polars cannot read it.
+    """
     import polars as pl
     import pyarrow as pa
 

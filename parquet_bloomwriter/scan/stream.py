@@ -87,7 +87,11 @@ def stream(
 
 @contextmanager
 def _names_as_text() -> Iterator[None]:
-    """Refuse names that are not UTF-8, by which pyarrow cannot join batches."""
+    """Refuse names that are not UTF-8, by which pyarrow cannot join batches.
+
+    Raises:
+        UnsupportedFile: If pyarrow came across such a name.
+    """
     try:
         yield
     except UnicodeDecodeError:

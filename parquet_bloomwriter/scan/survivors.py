@@ -165,6 +165,11 @@ def prune(table: TableFiles, tree: Expression, *, hash_kind: HashKind = XXHASH) 
     """Return the row groups of a table with rows that may satisfy a tree; the caller selects rows.
 
     Nothing is checked: conditions that cannot be compared with the columns exclude nothing.
+
+    Args:
+        table: The table.
+        tree: True of all rows that are wanted.
+        hash_kind: As for `find_survivors`.
     """
     fragments: Sequence[ds.ParquetFileFragment] = table.fragments
     if table.partitions:

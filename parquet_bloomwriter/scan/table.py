@@ -346,7 +346,11 @@ def _may_be_pattern(source: object) -> bool:
 
 
 def _of_locations(locations: list[Location]) -> tuple[list[str], Any]:
-    """Return the paths of locations, and their file system."""
+    """Return the paths of locations, and their file system.
+
+    Raises:
+        InvalidArgument: If they lie on several.
+    """
     filesystem = locations[0].filesystem
     if any(location.filesystem != filesystem for location in locations):
         raise InvalidArgument(

@@ -409,6 +409,12 @@ def by_magic(
     """Return the files on a store that begin or end with the magic of Parquet, in their order.
 
     Each file costs a request of four bytes, or two if it is no Parquet file.
+
+    Args:
+        doubtful: The files.
+        why_not: Returns what `why_not_by_magic` says of a file; its errors are passed over.
+        spell: Returns its path or URL, for people.
+        leftovers: Takes what is passed over.
     """
 
     def reason(one: T) -> Why | None:

@@ -276,7 +276,13 @@ class HdfsSource(RangeReader):
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Turn errors of hdfs-native into errors that name the file."""
+    """Turn errors of hdfs-native into errors that name the file.
+
+    Raises:
+        FileNotFoundError: If there is no such file or folder.
+        FileExistsError: If there is one that must not be there.
+        StoreProblem: For all else.
+    """
     try:
         with redacting():
             yield

@@ -246,6 +246,16 @@ def find_sources(
 
     Folders are searched for Parquet files, by the rule of `folders`. If nothing of a name exists,
     it counts as a file; opening it reports the error.
+
+    Args:
+        given: Paths or URLs of files and folders, and glob patterns; one or many.
+        filesystem: What the paths are relative to: a file system of pyarrow or fsspec, or the URL
+            of a folder on one.
+        leftovers: Takes what is passed over in folders.
+
+    Raises:
+        InvalidArgument: If a folder or pattern matches nothing, or a URL cannot be opened here.
+        OSError: If a folder cannot be listed.
     """
     left = Leftovers() if leftovers is None else leftovers
     several = [given] if isinstance(given, str | os.PathLike | Location) else list(given)

@@ -233,7 +233,12 @@ def list_arrow(
 
 @contextmanager
 def asking_fsspec(name: str | None) -> Iterator[None]:
-    """Add the file's name to errors of fsspec's packages, and remove secrets from them."""
+    """Add the file's name to errors of fsspec's packages, and remove secrets from them.
+
+    Raises:
+        OSError: Those of the operating system, and those for missing files and rights.
+        StoreProblem: For all else, such as errors of the packages' own libraries.
+    """
     try:
         with redacting():
             yield

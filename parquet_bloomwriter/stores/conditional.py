@@ -289,7 +289,13 @@ class ConditionalStore(WholeStore, TableStore):
 
     @contextmanager
     def _asking(self, path: str, operation: str) -> Iterator[None]:
-        """Turn errors of obstore's into errors that name the object."""
+        """Turn errors of obstore's into errors that name the object.
+
+        Raises:
+            InvalidArgument: If obstore cannot name it.
+            FileChanged: If it is another version than the one that was asked for.
+            StoreProblem: If the store refuses for another reason, or does not answer.
+        """
         try:
             yield
         except ValueError as error:

@@ -182,7 +182,17 @@ class FileSystemStore(WholeStore):
     def _take_back(
         self, path: str, data: LocalFile, error: BaseException, *, is_ours: bool
     ) -> None:
-        """Remove the file under `path` if its bytes are the beginning of our new file."""
+        """Remove the file under `path` if its bytes are the beginning of our new file.
+
+        Args:
+            path: Where it is.
+            data: Our bytes.
+            error: Why it is taken back.
+            is_ours: Whether the store has said that we have made it.
+
+        Raises:
+            OutcomeUnknown: If it is not known what is there, or whose it is.
+        """
         try:
             if not self._exists(path):
                 return
@@ -226,7 +236,11 @@ class FileSystemStore(WholeStore):
             file.write(piece)
 
     def _check(self, path: str, data: LocalFile) -> FileState:
-        """Check that a file has the size and last bytes that were sent; return its state."""
+        """Check that a file has the size and last bytes that were sent; return its state.
+
+        Raises:
+            VerificationFailed: If they are not.
+        """
         state = self.state(path)
         if state is None or state.size != data.size:
             has = "is not there" if state is None else f"has {state.size} bytes, not {data.size}"
@@ -350,7 +364,11 @@ class NewNameStore(FileSystemStore):
     def _publish(
         self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
-        """Write a temporary file in the same folder, compare its end, and rename it."""
+        """Write a temporary file in the same folder, compare its end, and rename it.
+
+        Raises:
+            VerificationFailed: If it was not kept as it was sent.
+        """
         if replaces is not None and not self.is_replacing:
             raise AssertionError(self.why_not)
         if replaces is None:
@@ -559,7 +577,10 @@ class SftpStore(FsspecStore, NewNameStore):
         return self._fs.ftp.open(path, "wx")
 
     def _send(self, data: LocalFile, file: Any) -> None:  # noqa: ANN401  a file of paramiko's
-        """Write all bytes without waiting for answers, then check all answers."""
+        """Write all bytes without waiting for answers, then check all answers.
+
+        By itself paramiko drops the errors among the answers.
+        """
         answers = getattr(file, "_reqs", None)
         file.set_pipelined(answers is not None)
         super()._send(data, file)

@@ -83,7 +83,11 @@ class NewKept:
     """A file of the cache that is being written; no process sees it before `keep`."""
 
     def __init__(self, folder: Path) -> None:
-        """Begin a temporary file."""
+        """Begin a temporary file.
+
+        Raises:
+            OSError: If there is no place for it.
+        """
         make_private(folder)
         if not is_own(folder.stat()):
             raise PermissionError(errno.EPERM, "others can write into it", str(folder))

@@ -210,7 +210,11 @@ def open_any(url: str) -> tuple[Store, str]:
 
 @contextmanager
 def reaching(url: str) -> Iterator[None]:
-    """Turn errors of a library that cannot reach a store into an error that names the URL."""
+    """Turn errors of a library that cannot reach a store into an error that names the URL.
+
+    Raises:
+        StoreProblem: For all but errors of this package, and files that are not there.
+    """
     try:
         yield
     except (BloomwriterError, FileNotFoundError, PermissionError):

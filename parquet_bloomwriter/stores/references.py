@@ -75,6 +75,12 @@ def find_records_above(urls: Iterable[str]) -> tuple[Reference, ...]:
     All places are asked in parallel; the results are kept for a minute. Records count where they
     count for `replace.external_references.find_table_records`. Prefixes above that may not be
     listed are passed over: rights are often given for one table only.
+
+    Args:
+        urls: Of prefixes, without a slash at the end.
+
+    Raises:
+        StoreProblem: If a store does not answer.
     """
     places = dict.fromkeys(place for url in urls for place in _places_above(url))
     with ThreadPoolExecutor(_THREADS) as pool:

@@ -309,7 +309,13 @@ def _first_pages(
 
 
 def implausible(table: NDArray[np.int64], extent: Extent, leaf: Leaf) -> str:
-    """Return why the sizes of pages are impossible, a clause; "" if all are possible."""
+    """Return why the sizes of pages are impossible, a clause; "" if all are possible.
+
+    Args:
+        table: The pages, shape (n, `PAGE_COLUMNS`).
+        extent: Of their chunk.
+        leaf: The column.
+    """
     unpacked, packed = table[:, PAGE_UNCOMPRESSED], table[:, PAGE_COMPRESSED]
     most = np.minimum(extent.num_uncompressed, packed * _MOST_UNPACKED.get(extent.codec, 1))
     too_large = np.flatnonzero(unpacked > np.maximum(most, _HARMLESS_BYTES))

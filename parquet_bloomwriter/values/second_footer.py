@@ -53,7 +53,12 @@ def physical_path(leaf: Leaf) -> str:
 
 
 def physical_metadata(footer: Footer, leaf: Leaf) -> pq.FileMetaData:
-    """Return the physical footer of one leaf, as pyarrow's metadata."""
+    """Return the physical footer of one leaf, as pyarrow's metadata.
+
+    Raises:
+        OSError: If it cannot be made, or pyarrow cannot parse it (a chunk lacks required fields,
+            or a number is out of its range).
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -250,7 +250,13 @@ def _flat(array: pa.Array) -> pa.Array:
 
 
 def _distinct(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
-    """Yield the dictionary entries to which any row refers."""
+    """Yield the dictionary entries to which any row refers.
+
+    pyarrow makes a copy of the dictionary for every batch, and does not check the references.
+
+    Raises:
+        OSError: If a row refers to no entry.
+    """
     dictionary: pa.Array | None = None
     used = np.empty(0, np.bool_)
     for array in arrays:

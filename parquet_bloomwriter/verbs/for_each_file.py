@@ -173,7 +173,11 @@ def for_each_file(  # noqa: PLR0913  all by keyword
 def _with_all_arguments(
     verb: Callable[..., R], *, has_output: bool, keywords: Sequence[str]
 ) -> Callable[..., R]:
-    """Return `verb`, or a function with three arguments for a verb that takes only a path."""
+    """Return `verb`, or a function with three arguments for a verb that takes only a path.
+
+    Raises:
+        InvalidArgument: If it takes neither.
+    """
     options = dict.fromkeys(keywords)
     if _takes(verb, "", None, 1, **options):
         return verb
@@ -496,7 +500,11 @@ def _outputs(files: list[InputFile], output: str | None, *, many: bool) -> Seque
 
 
 def _check_stays_below(found: InputFile) -> None:
-    """Refuse an object's key that, as a path, would lead out of the folder of the outputs."""
+    """Refuse an object's key that, as a path, would lead out of the folder of the outputs.
+
+    Raises:
+        InvalidArgument: If it would.
+    """
     names = found.name.split("/")
     if is_far(found.path) and not {"", ".", ".."}.isdisjoint(names):
         raise InvalidArgument(

@@ -340,7 +340,17 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     hash_kind: HashKind,
     refused: Mapping[str, bool],
 ) -> LogicalTable | IcebergRows | None:
-    """Return the rows that are asked for of a Delta or Iceberg table; None for other sources."""
+    """Return the rows that are asked for of a Delta or Iceberg table; None for other sources.
+
+    Args:
+        source: What the verb was given.
+        filesystem: What the path is relative to.
+        as_of: Which state of the table.
+        columns: As for `read_table`.
+        filters: As for `read_table`.
+        hash_kind: The hash function of filters whose headers do not name it.
+        refused: Arguments that have no meaning for a table, and whether they were given.
+    """
     table = find_table(source, filesystem=filesystem, as_of=as_of)
     if table is None:
         return None

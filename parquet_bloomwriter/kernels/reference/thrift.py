@@ -117,7 +117,14 @@ class _Scanner:
     depth: int = 0
 
     def read_value(self, wire: int, row: int, header: int, field: _Field) -> None:  # noqa: C901  a case for each type
-        """Read a value, and write its integer and positions to the table."""
+        """Read a value, and write its integer and positions to the table.
+
+        Args:
+            wire: Its type.
+            row: The row of the struct that it is in.
+            header: Position of its field's header.
+            field: Its field, or what an element of a list is.
+        """
         start = self.pos
         number, skipped, types = self._head(wire, field)
         if skipped > len(self.data) - self.pos:

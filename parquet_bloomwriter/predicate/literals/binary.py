@@ -53,7 +53,13 @@ def place_text(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange
 
 
 def place_bytes(name: str, length: int | None, value: Value) -> LiteralRange | UnknownRange:
-    """Return the place of a literal among the bytes of a column."""
+    """Return the place of a literal among the bytes of a column.
+
+    Args:
+        name: The column.
+        length: That of FIXED_LEN_BYTE_ARRAY; None of others.
+        value: The literal.
+    """
     if isinstance(value, str):
         encoded = _utf8(value)
         if encoded is None:

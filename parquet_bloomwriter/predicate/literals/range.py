@@ -105,6 +105,12 @@ class LiteralSet:
 
 
 def fraction(numerator: int, denominator: int, reason: str) -> LiteralRange:
-    """Return the place of an exact fraction among integers."""
+    """Return the place of an exact fraction among integers.
+
+    Args:
+        numerator: Of the literal, in units of the column.
+        denominator: Of the literal; positive.
+        reason: Why the literal is no key, if it lies between two.
+    """
     whole, rest = divmod(numerator, denominator)
     return LiteralRange.between(whole, reason) if rest else LiteralRange.at(whole)

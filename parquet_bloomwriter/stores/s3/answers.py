@@ -87,7 +87,11 @@ class ObjectState:
 
     @property
     def changed_ns(self) -> int:
-        """Time of the last change, nanoseconds since 1970 UTC, in whole seconds."""
+        """Time of the last change, nanoseconds since 1970 UTC, in whole seconds.
+
+        Raises:
+            StoreProblem: If the store has not said it.
+        """
         changed = self.headers.get("LastModified")
         if changed is None:
             problem = "the store does not say when the object was changed"
@@ -187,7 +191,11 @@ def size_of(answer: Mapping[str, Any]) -> int:
 
 
 def listed(one: Mapping[str, Any]) -> Listed:
-    """Return the entry of a listing as `Listed`."""
+    """Return the entry of a listing as `Listed`.
+
+    Raises:
+        NoAnswer: If it does not say all.
+    """
     try:
         changed_ns = round(one["LastModified"].timestamp() * 1_000_000_000)
         return Listed(one["Key"], int(one["Size"]), quoted(one["ETag"]), changed_ns)

@@ -519,7 +519,12 @@ class S3Bucket:
         raise self._refused(operation, key, problem) from problem
 
     def _once(self, operation: str, *, up: int = 0, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Make a request without repeating it."""
+        """Make a request without repeating it.
+
+        Raises:
+            S3Refusal: If the store says no.
+            NoAnswer: If it says nothing.
+        """
         from botocore.exceptions import BotoCoreError, ClientError
 
         self.traffic.add(operation, up=up)
@@ -573,7 +578,12 @@ class S3Bucket:
         self.server = headers.get("server", self.server)
 
     def _state(self, key: str, answer: Mapping[str, Any], size: int) -> ObjectState:
-        """Return the state of an object from the answer to a request."""
+        """Return the state of an object from the answer to a request.
+
+        Raises:
+            StoreProblem: If the ETag is weak. Other bytes may have the same one, and no condition
+                holds for it (RFC 9110, 8.8.1 and 13.1.1).
+        """
         metadata = answer.get("Metadata") or {}
         etag = quoted(str(answer["ETag"]))
         if not etag.startswith('"'):

@@ -199,7 +199,11 @@ def _abort(bucket: S3Bucket, path: Path) -> int:
 
 
 def _read(lines: bytes) -> dict[str, Any]:
-    """Return the joined JSON of the lines of an entry; the last line may be torn."""
+    """Return the joined JSON of the lines of an entry; the last line may be torn.
+
+    Raises:
+        ValueError: If the first is.
+    """
     facts: dict[str, Any] = {}
     for number, line in enumerate(lines.splitlines()):
         try:

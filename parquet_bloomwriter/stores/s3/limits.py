@@ -55,7 +55,12 @@ class BoundedSession:
         self._thread.requests = 0
 
     def send(self, request: Any) -> Any:  # noqa: ANN401  boto3's
-        """Send a request, and return the answer with its body, unless the body is data."""
+        """Send a request, and return the answer with its body, unless the body is data.
+
+        Raises:
+            Unbounded: If the answer breaks a limit.
+            HTTPClientError: What the session raises.
+        """
         self._thread.requests = getattr(self._thread, "requests", 0) + 1
         if self._thread.requests > _MOST_REQUESTS:
             raise Unbounded("it redirects the request again and again")

@@ -181,7 +181,11 @@ class Cost:
 
 
 def cost_of(segments: Sequence[Segment], *, copies: bool) -> Cost:
-    """Return the bytes moved by writing a new object of these segments."""
+    """Return the bytes moved by writing a new object of these segments.
+
+    Raises:
+        UnsupportedFile: If it would have too many parts.
+    """
     cutter = Cutter(copies=copies)
     parts = [part for segment in segments for part in cutter.add(segment)]
     is_whole = not parts

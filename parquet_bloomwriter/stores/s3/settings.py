@@ -55,7 +55,11 @@ def install_above(source: Source) -> None:
 
 
 def settings_of(bucket: str) -> BucketSettings | None:
-    """Return the settings of a bucket from the installed sources, or None."""
+    """Return the settings of a bucket from the installed sources, or None.
+
+    Raises:
+        InvalidArgument: If the source knows of settings that cannot be used here.
+    """
     for source in _installed:
         found = source(bucket)
         if found is not None:

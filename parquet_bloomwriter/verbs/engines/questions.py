@@ -75,6 +75,9 @@ def absent_question(
     """Return a question about a value that only filters exclude, and the number of row groups.
 
     The text for a shell has no characters with a meaning there: it comes from the file.
+
+    Raises:
+        InvalidArgument: If there is none.
     """
     can_ask = [leaf for leaf in leaves if len(leaf.path) == 1 and leaf.physical_type in _TYPES]
     if for_shell:
