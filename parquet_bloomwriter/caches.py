@@ -2,9 +2,6 @@
 
 A module with a cache passes the function that empties it to `register`. No cache needs to be
 cleared for right answers: each notices by itself when its entries are out of date.
-
-A module that keeps something passes the function that forgets it to `register`. No cache needs to
-be cleared for right answers: each notices by itself when what it knows has changed.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Partition:
     def decided(
         self, expression: Expression, stored: Collection[str], *, is_negated: bool = False
     ) -> Expression:
-        """Return a predicate with the conditions that the path decides replaced by constants.
+        """Replace conditions that the path decides by constants, and open ones by `Opaque`.
 
         Args:
             expression: The predicate.

@@ -2,9 +2,6 @@
 
 Filters are built by several threads, and taken in the order of the new file. The bytes before a
 filter are copied while it is being built, unless they depend on filters still to come.
-
-Filters are built by several threads, and taken in the order of the new file. What lies before one
-is copied while it is being built, as far as nothing of it depends on filters still to come.
 """
 
 from __future__ import annotations

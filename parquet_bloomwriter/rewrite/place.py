@@ -1,8 +1,6 @@
 """The places of a file's versions, and the new version that a session begins there.
 
 `files` has the places on disk and in memory, `objects` and `whole_files` those on stores.
-
-`files` has the places of files on disk and of buffers, `objects` and `whole_files` those on stores.
 """
 
 from __future__ import annotations

@@ -225,7 +225,7 @@ def _compare_kept(
     filters: Mapping[Chunk, ExpectedFilter],
     dropped: frozenset[Chunk],
 ) -> None:
-    """Check that the old filters that stay are unchanged, and that no others came or went.
+    """Check that the old filters that stay look as before, and that no others came or went.
 
     Of a filter that cannot be trusted only its being so is compared: its length may be anything.
     """

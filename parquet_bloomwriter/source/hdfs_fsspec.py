@@ -1,8 +1,6 @@
 """A read-only fsspec file system of HDFS: for listings, and for pyarrow's datasets.
 
 hdfs-native has one, too. It takes paths for URLs, and would cut names at `#`, `?` and `;`.
-
-hdfs-native brings one, too. It takes paths for URLs, and would cut names at `#`, `?` and `;`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,6 @@
 
 `opened_with_footer` is the frame of all verbs that only read. A footer takes as few requests as
 possible. The modules for stores and streams are imported when they are first needed.
-
-`opened_with_footer` is the frame of all verbs that only read. A footer takes as few requests as
-there can be. What reads stores and streams is imported when one is met.
 """
 
 from __future__ import annotations

@@ -53,8 +53,6 @@ def find_remote(url: str, leftovers: Leftovers | None = None) -> list[RemoteFile
 
     If nothing of that name exists, the URL counts as that of a file; opening it reports the error.
 
-    A name that is not there is taken for a file: opening it says so.
-
     Args:
         url: Of a file, a folder or a pattern.
         leftovers: Takes what is passed over in a folder.

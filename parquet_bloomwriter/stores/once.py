@@ -134,8 +134,6 @@ def create_entry(  # noqa: PLR0913  what an entry is, and a promise
 
     A created entry is there as a whole, or not at all.
 
-    What is created is there as a whole, or not at all.
-
     Args:
         store: Where the log is; it creates a file only if there is none (`why_not_exclusive`).
         path: Of the entry.

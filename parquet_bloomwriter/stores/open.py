@@ -99,7 +99,7 @@ _OF_TABLES = {
 
 
 def normal_url(url: str) -> str:
-    """Return the normal spelling of a URL, by which tables and indexes know it.
+    """Return the one spelling of a URL that tables and indexes use, without a final slash.
 
     Raises:
         InvalidArgument: If it names no bucket, has secrets in it, or names no account of Azure.

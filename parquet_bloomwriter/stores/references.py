@@ -3,10 +3,6 @@
 Each prefix costs a request, so the result for a prefix is kept for a minute: a thousand objects of
 one table need one request. A prefix that cannot be listed counts as a table's: unknown is not "no".
 Hadoop writes no checksum files on stores.
-
-Each place costs a request, so what was found of a prefix is kept for a minute: a thousand objects
-of one table ask once. A prefix that cannot be listed counts as a table's: unknown is not "no".
-Hadoop writes no checksum files on stores.
 """
 
 from __future__ import annotations

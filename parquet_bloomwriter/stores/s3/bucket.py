@@ -559,7 +559,7 @@ class S3Bucket:
         return answer
 
     def _tries(self) -> Iterator[int]:
-        """Yield once before each try of a request, after a pause, until `_PATIENCE_S` have passed.
+        """Yield once before each try of a request, after a pause, until patience ends.
 
         A store that did not answer the request before gets two tries, and so does one that takes
         long for each: else a run would take many times as long as one request that hangs.
