@@ -78,7 +78,7 @@ def _fields(parent: pa.Schema | pa.DataType) -> Iterator[pa.Field]:
 
 
 def has_name(field: pa.Field) -> bool:
-    """Whether the name is UTF-8. A column with another name, against the rules, cannot be named."""
+    """Return whether a field's name is UTF-8; another name, which is invalid, cannot be used."""
     try:
         return isinstance(field.name, str)
     except UnicodeDecodeError:

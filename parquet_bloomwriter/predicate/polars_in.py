@@ -429,7 +429,7 @@ def _fit_scale(values: pl.Series, scale: int) -> bool:
 
 
 def _keeps_values(type_: pl.DataType, values: pl.Series) -> bool:
-    """Whether no two values of a type become the same when cast to the type of the literals."""
+    """Return whether all values of a type stay distinct when cast to the literals' type."""
     target = values.dtype
     if isinstance(type_, pl.Float32) and isinstance(target, pl.Float64):
         return True

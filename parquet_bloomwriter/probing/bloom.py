@@ -344,7 +344,7 @@ class _Probe:
         return bool(filter_.check_hashes(hashes[begin:end]).any())
 
     def _have_bits(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether any bit is set in the bitsets of row groups; False also if reading fails."""
+        """Return whether each bitset has a set bit; False also if reading fails."""
         looked_at = np.minimum(self.places.sizes[rows], _FIRST_LOOK)
         for size in sorted(set(looked_at.tolist())):
             mine = rows[looked_at == size]

@@ -157,7 +157,7 @@ def null_counts(values: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray
 
 
 def may_count_too_few_nulls(leaf: Leaf, created_by: bytes) -> bool:
-    """Whether a writer may have left the nulls of fields above out of a column's `null_count`."""
+    """Return whether a writer may have left nulls of outer fields out of `null_count`."""
     is_below = any(repetition is not Repetition.REQUIRED for repetition in leaf.repetitions[:-1])
     return is_below and created_by.startswith(b"parquet-cpp")
 

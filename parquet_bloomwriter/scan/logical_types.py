@@ -238,7 +238,7 @@ class LogicalField:
 
 
 def _may_become(given: pa.DataType, type_: pa.DataType) -> bool:  # noqa: PLR0911  a kind each
-    """Whether a file's type may be read as the table's: the same kind, or a change that widens."""
+    """Return whether a file's type may be read as the table's: of one kind, or widened."""
     import pyarrow as pa
 
     types = pa.types

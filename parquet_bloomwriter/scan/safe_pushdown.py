@@ -118,7 +118,7 @@ class TableBindings(Bindings):
         )
 
     def _keeps_part(self, node: Holds, leaves: Leaves) -> bool:
-        """Whether files and the table have the same elements in a list, or entries in a map."""
+        """Return whether files and table have the same elements in a list, or entries in a map."""
         try:
             column = column_at(self.schema, node.column)
             type_ = type_of_part(column, node.part)

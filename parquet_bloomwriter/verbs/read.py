@@ -379,7 +379,7 @@ def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
 
 
 def _need_no_name(*asked: object) -> bool:
-    """Whether no caller can ask for a row's file, which pyarrow does not know of open files."""
+    """Return whether no query can ask for file names, which pyarrow lacks for open files."""
     return not any(map(_may_ask_for_name, asked))
 
 
