@@ -1,4 +1,4 @@
-"""What can go wrong: who is at fault, where, and what to do next.
+"""The errors of this package: who is at fault, where, and what to do next.
 
     BloomwriterError
     ├── InvalidArgument        the caller asked for something that cannot be

@@ -96,7 +96,7 @@ def cli(ctx: click.Context) -> None:
 
 def print_version(ctx: click.Context) -> NoReturn:
     """Print the version, and whether the kernels are compiled if they are not; exit."""
-    with warnings.catch_warnings(action="ignore"):  # What they say is printed below.
+    with warnings.catch_warnings(action="ignore"):  # The warnings are printed below.
         from parquet_bloomwriter import kernels
 
     click.echo(f"{PROGRAM} {__version__}")

@@ -39,7 +39,7 @@ _RELIABLE = (
     b"parquet-mr version 1.1",
     b"parquet-cpp-arrow version",
     b"parquet-rs version",
-    b"datafusion",  # It writes with parquet-rs.
+    b"datafusion",  # DataFusion writes with parquet-rs.
 )
 """Prefixes of `created_by` of writers whose statistics of encodings count every data page."""
 

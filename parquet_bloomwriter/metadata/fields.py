@@ -85,7 +85,7 @@ class ChunkField(IntEnum):
     BLOOM_FILTER_OFFSET = 22
     BLOOM_FILTER_LENGTH = 23
     BLOOM_MARK = 24
-    """Where fields 14 and 15 of ColumnMetaData belong; the integer is the id of the field
+    """Place of fields 14 and 15 of ColumnMetaData; the integer is the id of the field
     before."""
     UNKNOWN = 25
     UNKNOWN_META = 26

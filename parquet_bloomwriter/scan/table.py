@@ -56,7 +56,7 @@ class TableFiles:
     """Schema of the table, partition columns included."""
 
     partitions: Mapping[str, pa.Array | None]
-    """By name of a column of the paths: all values if dictionary-encoded, else None."""
+    """Columns with values from paths, by name: all values if dictionary-encoded, else None."""
 
     options: Mapping[str, Any]
     """Arguments of `ParquetDataset` by which files are decoded, by name."""

@@ -197,7 +197,7 @@ def _takes(verb: Callable[..., object], *arguments: object, **options: object) -
         signature(verb).bind(*arguments, **options)
     except TypeError:
         return False
-    except ValueError:  # It is written in C, and says nothing of its arguments.
+    except ValueError:  # A callable in C may have no signature.
         return True
     return True
 

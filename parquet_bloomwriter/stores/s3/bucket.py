@@ -314,7 +314,7 @@ class S3Bucket:
             return None
         except StoreProblem as error:
             if isinstance(error.__cause__, Refusal) and error.__cause__.code == "InvalidRange":
-                return found  # It is empty, so it is not ours.
+                return found  # The object is empty, so it is not ours.
             raise
 
     def check_still(self, key: str, etag: str | None) -> None:
@@ -514,7 +514,7 @@ class S3Bucket:
         if not isinstance(problem, Refusal):
             self._is_silent = True
             raise self._senseless(key, problem) from problem
-        if problem.is_precondition and operation != "head_object":  # That one has no condition.
+        if problem.is_precondition and operation != "head_object":  # head_object has no condition.
             raise self.changed(key) from problem
         raise self._refused(operation, key, problem) from problem
 

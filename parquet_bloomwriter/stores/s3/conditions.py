@@ -52,7 +52,7 @@ _trying = Lock()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """What a store can do."""
+    """The abilities of a store: conditions, and copies of ranges."""
 
     conditions: bool
     """The store refuses a request whose condition does not hold."""

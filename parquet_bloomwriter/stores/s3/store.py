@@ -55,7 +55,7 @@ class S3Store(S3Bucket, TableStore):
             raise
         try:
             yield S3Source(self, state, tail)
-        except FileProblem as error:  # It says itself what became of the object.
+        except FileProblem as error:  # The error says what became of the object.
             error.path = error.path or str(state.path)
             raise
 
