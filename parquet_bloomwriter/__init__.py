@@ -176,15 +176,15 @@ _HOMES = {
 
 
 _MODULES = ("errors", "index")
-"""Public modules that are imported when they are first used, too. `spark` must be imported by name:
-it needs PySpark."""
+"""Public modules that are imported when they are first used. `spark` must be imported by name: it
+needs PySpark."""
 
 
 _import_name = importer(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for: numpy and pyarrow take their time."""
+    """Import a public name when it is first used: importing numpy and pyarrow takes time."""
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
     return _import_name(name)

@@ -36,7 +36,7 @@ def paths_of(given: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
 
 
 def is_of_library(given: object, library: str, name: str) -> bool:
-    """Whether an object is of a class of a library, or of a subclass; nothing is imported for that.
+    """Return whether an object is of a library's class, or a subclass; nothing is imported.
 
     The names of the object's classes decide. A look into `sys.modules` would find a library that
     another thread is importing, and that has no such class yet. As with `isinstance`, a proxy is of
@@ -54,12 +54,12 @@ def is_of_library(given: object, library: str, name: str) -> bool:
 
 
 def is_frame(given: object) -> bool:
-    """Whether an argument is rows with columns: a frame of pandas, Polars or Spark, a table."""
+    """Return whether an argument is a frame of pandas, Polars or Spark, or a table."""
     return hasattr(type(given), "columns")
 
 
 def remedy_for(given: object) -> str | None:
-    """Return what to pass instead of an object that names no file; None if that is not known."""
+    """Return what to pass instead of an object that names no file; None if not known."""
     if is_frame(given):
         return "Write it to a file first."
     if hasattr(given, "table_uri"):  # `DeltaTable` of deltalake
@@ -96,7 +96,7 @@ def rate_of(given: Rate, argument: str = "fpp") -> float:
 
 
 def rates_of(given: Rate | Mapping[str, Rate]) -> float | dict[str, float]:
-    """Return the false positive probability for all columns, or those by name, as numbers.
+    """Return a probability for all columns as a number, or those by name as numbers.
 
     Raises:
         InvalidArgument: If one is no number between 0 and 1, both excluded.
@@ -107,7 +107,7 @@ def rates_of(given: Rate | Mapping[str, Rate]) -> float | dict[str, float]:
 
 
 def check_jobs(jobs: int | None) -> None:
-    """Check a number of threads; None leaves it open.
+    """Check a number of threads; None leaves the choice to the verb.
 
     Raises:
         InvalidArgument: If it is no whole number above 0.

@@ -1,4 +1,4 @@
-"""Names of columns, as callers give them -> leaf columns, and the values given for each."""
+"""Find leaf columns by the names that callers give, and the values given for each column."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class Column(Protocol):
-    """A leaf column, of a file or of a table. Serves as a key."""
+    """A leaf column of a file or a table, which can be a key of a dictionary."""
 
     @property
     def name(self) -> str:
-        """The dotted path."""
+        """Dotted path of the column."""
         ...
 
     @property
     def ordinal(self) -> int:
-        """0-based position among the leaves."""
+        """Position among the leaf columns, 0-based."""
         ...
 
 
@@ -32,18 +32,18 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Column)
 
 EVERY_COLUMN = "*"
-"""The name that stands for all columns that are not named."""
+"""Name that stands for all columns that are not named."""
 
 _ORDINAL = "#"
 _WILD = re.compile(r"[*?]")
 
 
 def select_columns(leaves: Sequence[C], names: str | Iterable[str]) -> tuple[C, ...]:
-    """Find leaf columns by one name or several, in the order of the names, each once.
+    """Return the leaf columns of one name or several, each once, in the order of the names.
 
     A name is a leaf's dotted path, the dotted path of a group (for all leaves in it), or `#` and a
-    0-based leaf ordinal, which is unambiguous where paths are not. If nothing has the name, it is a
-    pattern of dotted paths, where `*` stands for any letters, dots among them, and `?` for one.
+    0-based leaf ordinal, which is unambiguous where paths are not. If no column has the name, it is
+    a pattern of dotted paths, where `*` stands for any letters, dots among them, and `?` for one.
 
     Raises:
         ColumnNotFound: If a name matches nothing, or two leaves of the same path.
@@ -54,7 +54,7 @@ def select_columns(leaves: Sequence[C], names: str | Iterable[str]) -> tuple[C, 
 
 
 def check_is_one_name(given: object, known: Sequence[str]) -> None:
-    """Check that text, which is the name of one column, does not list several columns.
+    """Check that the name of one column is not a list of several columns.
 
     Raises:
         ColumnNotFound: If there is no such column, but commas separate names of columns in it.
@@ -72,7 +72,7 @@ def check_is_one_name(given: object, known: Sequence[str]) -> None:
 def choose_columns(
     leaves: Sequence[C], names: str | Iterable[str] | None, exclude: str | Iterable[str] = ()
 ) -> tuple[C, ...]:
-    """Find the leaf columns that are named, None for all, but for those that are excluded.
+    """Return the leaf columns that are named (None for all), without those that are excluded.
 
     Raises:
         ColumnNotFound: If a name, in either list, matches nothing, or two leaves of the same path.
@@ -91,7 +91,7 @@ def choose_columns(
 def settle_per_column(
     leaves: Sequence[C], chosen: Sequence[C], given: T | Mapping[str, T], *, default: T
 ) -> dict[C, T]:
-    """Find the value of each chosen column.
+    """Return the value for each chosen column, given for all columns or by name.
 
     Args:
         leaves: All leaf columns.
@@ -157,7 +157,7 @@ def _select(leaves: Sequence[C], name: str) -> Sequence[C]:
 
 
 def matching_names(names: Iterable[str], pattern: str) -> tuple[str, ...]:
-    """Return the names that a pattern matches; none if it has neither `*` nor `?`."""
+    """Return the names that a pattern matches; empty for text with neither `*` nor `?`."""
     if not _WILD.search(pattern):
         return ()
     letters = {"*": ".*", "?": "."}
@@ -166,15 +166,15 @@ def matching_names(names: Iterable[str], pattern: str) -> tuple[str, ...]:
 
 
 def _is_pattern(leaves: Sequence[Column], name: str) -> bool:
-    """Whether a name is a pattern, and no column has it."""
+    """Return whether a name is a pattern, and no column has it."""
     return bool(_WILD.search(name)) and all(leaf.name != name for leaf in leaves)
 
 
 def can_be_listed(name: str) -> bool:
-    """Whether a name can stand in a list that commas and spaces separate."""
+    """Return whether a name can stand in a list that commas and spaces separate."""
     return bool(name) and "," not in name and name == name.strip()
 
 
 def listed_name(leaf: Column) -> str:
-    """Return how a column is named in such a list: by its name, or by `#` and its ordinal."""
+    """Return a column's name for a list with commas: its path, or `#` and its ordinal."""
     return leaf.name if can_be_listed(leaf.name) else f"{_ORDINAL}{leaf.ordinal}"

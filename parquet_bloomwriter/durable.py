@@ -1,4 +1,4 @@
-"""Files that are made whole under a name, and that outlive a crash.
+"""Durable writes of small files: a file is complete under its name, and survives a crash.
 
     temporary file beside it -> the bytes -> fsync -> the name -> fsync of the folder
 
@@ -37,16 +37,16 @@ __all__ = [
 ]
 
 _ALL = 0o666
-"""Permissions wished for; the umask takes from them."""
+"""Permissions asked for; the umask limits them."""
 
 _TEMPORARY = re.compile(r"\.(?P<target>.+)\.bloomify-[0-9a-f]{16}\.tmp")
 
 
 def create_once(path: str, data: bytes) -> bool:
-    """Make a file of these bytes under a name that no file has.
+    """Create a file of these bytes under a name that no file has.
 
     Returns:
-        Whether it was made. If not, the name is taken, and nothing was done.
+        Whether the file was created. If not, the name is taken, and nothing was changed.
 
     Raises:
         OSError: What any step raises. The file is there or not; it is never there in part.
@@ -55,12 +55,12 @@ def create_once(path: str, data: bytes) -> bool:
 
 
 def create_whole(path: str, data: bytes) -> bool:
-    """Make a file of these bytes under a name that no file has, which other programs read.
+    """Create a file of these bytes under a name that no file has, for readers of other programs.
 
-    It is `create_once`, but the name never leads to an empty file, not even after a crash.
+    It is like `create_once`, but the name never leads to an empty file, not even after a crash.
 
     Returns:
-        Whether it was made. If not, the name is taken, and nothing was done.
+        Whether the file was created. If not, the name is taken, and nothing was changed.
 
     Raises:
         OSError: What any step raises; EOPNOTSUPP if the file system has no way to do it. The file
@@ -78,7 +78,7 @@ def _create(path: str, data: bytes, *, claims: bool) -> bool:
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Make a file of these bytes, or replace the one that has the name.
+    """Write a file of these bytes; replace a file that has the name.
 
     Raises:
         OSError: What any step raises. The file is the old one or the new one.
@@ -90,7 +90,7 @@ def write_file(path: str, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _written(path: str, data: bytes) -> Iterator[Temporary]:
-    """Write a temporary file, and bring it to the disk."""
+    """Write a temporary file, and sync it to disk."""
     with temporary_beside(path, permissions=_ALL) as temporary:
         write_all(temporary.fd, data)
         temporary.grant()
@@ -115,7 +115,7 @@ def remove_leftovers(folder: str) -> None:
 
 
 def remove_tree(folder: str) -> None:
-    """Remove a folder and all that is in it, if it is there; what links lead to stays.
+    """Remove a folder and its contents, if it exists; targets of links in it stay.
 
     Raises:
         OSError: If something cannot be removed, or it is a symbolic link.
@@ -125,7 +125,7 @@ def remove_tree(folder: str) -> None:
 
 
 def remove_files(paths: Iterable[str]) -> None:
-    """Remove files, as far as they are there."""
+    """Remove the files that exist among these paths."""
     for path in paths:
         _remove_file(path)
 

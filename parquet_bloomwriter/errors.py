@@ -1,4 +1,4 @@
-"""What can go wrong: who is at fault, where, and what to do next.
+"""The errors of this package: who is at fault, where, and what to do next.
 
     BloomwriterError
     ├── InvalidArgument        the caller asked for something that cannot be
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class Way(StrEnum):
-    """What a remedy proposes, for programs that have words of their own for it."""
+    """A proposal of a remedy, for programs with words of their own for it."""
 
     OVERWRITE = auto()
     """Replace the file that has the name of the output."""
@@ -96,14 +96,14 @@ class Way(StrEnum):
 
 
 class Proposal(NamedTuple):
-    """A part of a remedy: what it proposes, and how this library says it."""
+    """A part of a remedy: its proposal, and the words of this library for it."""
 
     way: Way
     text: str
 
 
 Remedy: TypeAlias = "str | Iterable[str | Proposal]"
-"""One sentence or "", whole or in parts."""
+"""A remedy: one sentence or "", whole or in parts."""
 
 
 class BloomwriterError(Exception):
@@ -119,7 +119,7 @@ class BloomwriterError(Exception):
     """
 
     outcome = ""
-    """What became of the file, one sentence, or "" where no file was at stake."""
+    """What happened to the file, one sentence; "" where no file was at stake."""
 
     def __init__(  # noqa: PLR0913  facts, all by keyword
         self,
@@ -152,7 +152,7 @@ class BloomwriterError(Exception):
 
     @property
     def ways(self) -> frozenset[Way]:
-        """What the remedy proposes."""
+        """The proposals in the remedy."""
         return frozenset(part.way for part in self.parts if isinstance(part, Proposal))
 
     def remedy_in(self, words: Mapping[Way, str]) -> str:
@@ -195,7 +195,7 @@ class BloomwriterError(Exception):
 
 
 def raise_if_final(error: BaseException) -> None:
-    """Raise an error again that is meant to end the run: Ctrl-C, and `sys.exit`.
+    """Raise an error again if it is meant to end the run: Ctrl-C, and `sys.exit`.
 
     For places where one bad file must not stop the others. They catch `BaseException`, because
     libraries in Rust raise `PanicException`, which is no `Exception`.
@@ -205,9 +205,9 @@ def raise_if_final(error: BaseException) -> None:
 
 
 def redact(error: BaseException | None) -> None:
-    """Leave secrets out of an error of any library, and out of those that it comes from.
+    """Remove secrets from an error of any library, and from the errors that caused it.
 
-    The texts are changed in the errors themselves, so that tracebacks do not show them, either.
+    The texts are changed in the errors themselves, so that tracebacks do not show secrets, either.
     """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -225,7 +225,7 @@ def redact(error: BaseException | None) -> None:
 
 
 def _say(error: BaseException, show: Callable[[object], str], text: str) -> None:
-    """Let an error that makes its text of what it holds, such as a URL, have this text."""
+    """Set the text of an error whose class makes it from its parts, such as a URL."""
     kind = type(error)
     if show(error) != text:
         methods = {f"__{show.__name__}__": lambda _: text, "__module__": kind.__module__}
@@ -234,7 +234,7 @@ def _say(error: BaseException, show: Callable[[object], str], text: str) -> None
 
 @contextmanager
 def redacting() -> Iterator[None]:
-    """Let errors of libraries pass without the secrets that stand in their texts."""
+    """Remove the secrets in the texts of other libraries' errors that are raised inside."""
     try:
         yield
     except Exception as error:
@@ -325,7 +325,7 @@ class MalformedFilter(BloomwriterError):
 
 
 class IndexProblem(BloomwriterError):
-    """An index of a table cannot be used as it is; `path` is its folder, or a file in it."""
+    """An index of a table cannot be used; `path` is its folder, or a file in it."""
 
 
 class IndexNotFound(IndexProblem):
@@ -333,11 +333,11 @@ class IndexNotFound(IndexProblem):
 
 
 class IndexBusy(IndexProblem):
-    """A process is changing the index, or has died while it did; the last stable version counts."""
+    """A process is changing the index, or died while doing so; the last stable version is used."""
 
 
 class TableProblem(BloomwriterError):
-    """A Delta or Iceberg table cannot be worked on; what is committed stays as it was."""
+    """A Delta or Iceberg table cannot be worked on; what is committed is unchanged."""
 
 
 class UnsupportedTable(TableProblem):

@@ -1,4 +1,4 @@
-"""Packages that import a name from its module when the name is first used.
+"""Lazy imports: a package imports a name from its module when the name is first used.
 
 This keeps imports short, and safe in threads. Python locks each module while it is imported, and
 takes the lock of `package.module` before that of `package`. If a package imports its modules

@@ -1,4 +1,4 @@
-"""Tasks for several threads, whose results come in the order of the tasks."""
+"""Run tasks in several threads, and return the results in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def default_jobs() -> int:
 
 
 class WorkerPool(ThreadPoolExecutor):
-    """Threads, as many of those asked for as the system starts; without any, the caller works."""
+    """A pool of at most the asked number of threads; if none can be started, the caller works."""
 
     def _adjust_thread_count(self) -> None:
         with suppress(RuntimeError):  # "can't start new thread"; those that run take the work
             super()._adjust_thread_count()
 
     def submit(self, work: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Start a call, or make it at once if no thread could be started."""
+        """Call a function in a thread, or at once if no thread could be started."""
         future = super().submit(work, *args, **kwargs)
         if self._threads or not future.cancel():
             return future
@@ -54,7 +54,7 @@ def in_order(
     weight: Callable[[T], int],
     max_weight: int,
 ) -> Iterator[Iterator[tuple[T, R]]]:
-    """Start threads, and yield an iterator over tasks and results, in the order of the tasks.
+    """Start threads; yield an iterator over tasks and their results, in the order of the tasks.
 
     Args:
         tasks: The tasks.
@@ -99,10 +99,11 @@ def in_order(
 
 
 def to_the_end(work: Callable[[], T]) -> T:
-    """Call a function whose outcome must be known, although Ctrl-C comes meanwhile.
+    """Call a function to its end, although Ctrl-C may come meanwhile.
 
     Python raises KeyboardInterrupt in the main thread, wherever that is. So the function is called
-    in a thread of its own. Ctrl-C is raised when it has ended; if it comes twice, at once.
+    in a thread of its own. Ctrl-C is raised when the function has ended; if it comes twice, at
+    once.
 
     Raises:
         KeyboardInterrupt: After Ctrl-C. Its `__cause__` is what `work` raised, if it did.
@@ -138,9 +139,9 @@ def to_the_end(work: Callable[[], T]) -> T:
 
 
 def balanced(items: Sequence[T], weights: Sequence[int], num_groups: int) -> list[list[T]]:
-    """Deal items out to at most `num_groups` groups of about the same weight.
+    """Divide items into at most `num_groups` groups of about the same weight.
 
-    The heaviest item is dealt first, each to the group that is lightest so far.
+    The heaviest item is dealt first, each item to the group that is lightest so far.
 
     Returns:
         The groups, the heaviest first; no group is empty.
@@ -155,25 +156,25 @@ def balanced(items: Sequence[T], weights: Sequence[int], num_groups: int) -> lis
 
 
 class ByteBudget:
-    """Bounds the bytes that threads hold together: who wants more waits until others let go.
+    """A limit of the bytes that threads hold together; a thread that wants more waits for others.
 
-    A request for more than the whole budget is granted when nobody holds anything. There is no
+    A request for more than the whole budget is granted when no thread holds any bytes. There is no
     deadlock as long as a thread never waits here for the sake of bytes that it holds already.
     """
 
     def __init__(self, total: int) -> None:
-        """Allow `total` bytes."""
+        """Set the limit, bytes."""
         self._total = total
         self._held = 0
         self._changed = Condition()
 
     @property
     def held(self) -> int:
-        """Bytes that are held now."""
+        """Number of bytes that are held now."""
         return self._held
 
     def acquire(self, num_bytes: int) -> None:
-        """Wait until there is room, and take it."""
+        """Wait until so many bytes are free, and take them."""
         with self._changed:
             self._changed.wait_for(
                 lambda: not (num_bytes and self._held) or self._held + num_bytes <= self._total
@@ -181,7 +182,7 @@ class ByteBudget:
             self._held += num_bytes
 
     def release(self, num_bytes: int) -> None:
-        """Give back what was taken."""
+        """Return bytes that were taken."""
         with self._changed:
             self._held -= num_bytes
             self._changed.notify_all()

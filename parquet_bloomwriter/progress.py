@@ -25,44 +25,44 @@ if TYPE_CHECKING:
     from typing import Self
 
 PATIENCE = 0.5
-"""Seconds of work before the bar shows."""
+"""Seconds of work before the bar is shown."""
 
 _INTERVAL = 0.1
-"""Seconds between two drawings."""
+"""Seconds between two drawings of the bar."""
 
 _CLEAR_LINE = "\r\x1b[K"
 _GAP = "   "
 _WIDEST, _NARROWEST = 25, 8
-"""Columns within the brackets."""
+"""Most and least columns within the brackets."""
 
 _TITLE_SHARE = 3
-"""A title takes at most this part of the terminal."""
+"""A title takes at most the terminal's width divided by this number."""
 
 _FALLBACK_COLUMNS = 80
 _LEFT_FREE = 1 + len("^C")
-"""Columns; a line that Ctrl-C makes wrap could not be cleared."""
+"""Columns that are left free; a line that Ctrl-C makes wrap could not be cleared."""
 
 _ROUNDING = 1e-6
-"""Per cent that sums of shares may lack."""
+"""Per cent by which sums of shares may fall short."""
 
 
 class FilterProgress(Protocol):
-    """What `verify` reports to while it works on one file, from several threads.
+    """The receiver of the progress of `verify` on one file, called by several threads.
 
     An exception that it raises ends the work.
     """
 
     def begin(self, *, num_bytes: int, num_filters: int) -> None:
-        """Take the totals: bytes to write, and filters to build or check."""
+        """Set the totals: bytes to write, and filters to build or check."""
         ...
 
     def built(self) -> None:
-        """Count one more filter that is done."""
+        """Count one more filter that was built or checked."""
         ...
 
 
 class Progress(FilterProgress, Protocol):
-    """What `bloomify` reports to while it works on one file, from several threads."""
+    """The receiver of the progress of `bloomify` on one file, called by several threads."""
 
     def wrote(self, num_bytes: int) -> None:
         """Count bytes of the new version that were written."""
@@ -70,7 +70,7 @@ class Progress(FilterProgress, Protocol):
 
 
 class Bar:
-    """The progress of one run over any number of files; a context manager that takes it away."""
+    """The progress bar of one run over any number of files; a context manager that clears it."""
 
     def __init__(
         self,
@@ -97,13 +97,13 @@ class Bar:
         self._is_closed = False
         self._stopped: type[BaseException] | None = None
         self._files = [0, 0]
-        """Done, and in all; so are the next two."""
+        """Numbers of files done, and in all; likewise in the next two lists."""
         self._bytes = [0, 0]
         self._filters = [0, 0]
         self._work = 0.0
-        """Bytes, or files, that the work done amounts to."""
+        """Bytes, or files, that the finished work amounts to."""
         self._share = 0.0
-        """What was shown last."""
+        """Share that was last shown."""
 
     def __enter__(self) -> Self:
         return self
@@ -118,11 +118,11 @@ class Bar:
 
     @property
     def num_bytes_done(self) -> int:
-        """Bytes of the files that are done; 0 if they are not known."""
+        """Bytes of the files that are done; 0 if sizes are not known."""
         return self._bytes[0]
 
     def begin(self, *, num_files: int, num_bytes: int) -> None:
-        """Set the total, and start anew; 0 bytes if they are not known."""
+        """Set the totals, and start again; `num_bytes` is 0 if sizes are not known."""
         with self._lock:
             self._is_closed = False
             self._files, self._bytes, self._filters = [0, num_files], [0, num_bytes], [0, 0]
@@ -130,17 +130,17 @@ class Bar:
             self._draw_if_due()
 
     def done(self, *, num_files: int, num_bytes: int) -> None:
-        """Count files that are done, and their bytes."""
+        """Count files that are done, with their bytes."""
         self.check()
         with self._lock:
             self._count(num_files, num_bytes, work=num_bytes if self._bytes[1] else num_files)
 
     def file(self, num_bytes: int) -> FileProgress:
-        """Return the progress of one file, of `num_bytes` of the total."""
+        """Return the progress of one file, which counts `num_bytes` of the total."""
         return FileProgress(self, num_bytes)
 
     def check(self) -> None:
-        """Raise the reason for which the run was stopped, if it was."""
+        """Raise the reason for which the run was stopped, if it was stopped."""
         if self._stopped is not None:
             raise self._stopped
 
@@ -149,20 +149,20 @@ class Bar:
         self._stopped = reason
 
     def close(self) -> None:
-        """Take the bar away; it comes back only with a new `begin`."""
+        """Clear the bar; it comes back only with a new `begin`."""
         with self._lock:
             self._is_closed = True
             self._clear()
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Take the bar away while something else is printed."""
+        """Clear the bar while something else is printed."""
         with self._lock:
             self._clear()
             yield
 
     def text(self, columns: int) -> str:
-        """Return the bar as it stands, for a terminal of so many columns."""
+        """Return the bar as it is now, for a terminal of so many columns."""
         columns = max(columns - _LEFT_FREE, 1)
         share = self._current_share()
         title = shorten(self._title, max(columns // _TITLE_SHARE, 1))
@@ -223,9 +223,9 @@ class FileProgress:
     def __init__(self, bar: Bar, num_bytes: int) -> None:
         self._bar = bar
         self._weight = num_bytes
-        """Bytes that the file counts for."""
+        """Bytes of the total that the file counts for."""
         self._bytes = [0, 0]
-        """Written, and to be written; so are the filters."""
+        """Bytes written, and to be written; likewise for filters in the next list."""
         self._filters = [0, 0]
         self._share = 0.0
 
@@ -241,7 +241,7 @@ class FileProgress:
         self._tell(1.0, num_files=1, num_bytes=self._weight - self._counted(self._bytes[0]))
 
     def begin(self, *, num_bytes: int, num_filters: int) -> None:
-        """Set how many bytes are to be written, and how many filters are to be built."""
+        """Set the number of bytes to write, and of filters to build."""
         self._bar.check()
         self._bytes[1], self._filters[1] = num_bytes, num_filters
         self._tell(self._share, filters=(0, num_filters))
@@ -254,14 +254,14 @@ class FileProgress:
         self._tell(self._done(), num_bytes=self._counted(self._bytes[0]) - before)
 
     def built(self) -> None:
-        """Count one more filter that is done."""
+        """Count one more filter that was built."""
         self._bar.check()
         with self._bar._lock:  # noqa: SLF001  a friend, and filters are built by several threads
             self._filters[0] += 1
             self._tell(self._done(), filters=(1, 0))
 
     def _counted(self, num_bytes: int) -> int:
-        """Return the bytes of a new version that count, at most those of the file."""
+        """Return the written bytes that count, at most those of the file."""
         return min(num_bytes, self._weight)
 
     def _done(self) -> float:
@@ -285,14 +285,14 @@ class FileProgress:
 
 
 def _of(done: int, total: int) -> str:
-    """Say how many bytes of how many, as in "3.1 of 5.2 GiB" and "12.0 MiB of 5.2 GiB"."""
+    """Return a text such as "3.1 of 5.2 GiB" or "12.0 MiB of 5.2 GiB"."""
     some, whole = size(min(done, total)), size(total)
     number, _, unit = some.partition(" ")
     return f"{number if whole.endswith(f' {unit}') else some} of {whole}"
 
 
 def _columns_of(stream: TextIO) -> int:
-    """Return the width of the terminal that is drawn on, which may not be standard output."""
+    """Return the width of the terminal of the bar, which may not be standard output."""
     try:
         return int(os.environ["COLUMNS"])
     except (KeyError, ValueError):

@@ -1,4 +1,4 @@
-"""Words and numbers as people read them, safe to show whatever a file's author put into names.
+"""Texts for people: words and numbers, made safe to show whatever names a file contains.
 
 Libraries put URLs into their errors, with all that stands in them. So `safe`, through which all
 texts pass, leaves out passwords and signatures, too (`redacted`).
@@ -19,53 +19,53 @@ if TYPE_CHECKING:
 ELLIPSIS = "…"
 
 LONGEST_TEXT = 400
-"""Characters of one text from a file; the middle of a longer one is left out."""
+"""Most characters of a text from a file; the middle of a longer text is left out."""
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 _PLAIN_BELOW = 10_000
-"""Bytes; smaller sizes are given exactly."""
+"""Bytes; smaller sizes are written exactly."""
 
 _DECIMAL_ABOVE = 1e-6
 _MULTIPLIED = 2
-"""A warning is given for files that become more than this many times as large."""
+"""Factor of growth above which a warning is given for files."""
 
 _KIBI = 1024
 _MOST_RUNS = 12
-"""Runs of row groups that are named in a sentence."""
+"""Most runs of row groups that are named in a sentence."""
 
 _MOST_LINES = 40
-"""Lines below a heading."""
+"""Most lines below a heading."""
 
 _MOST_NAMES = 10
-"""Names that are listed in a sentence."""
+"""Most names that are listed in a sentence."""
 
 _COLUMNS_LISTED = 12
-"""Columns named in one remark; the others are counted."""
+"""Most columns that are named in a remark; the others are counted."""
 
 _NEAR_NAMES = 3
-"""Names that are proposed for one that is wrong."""
+"""Most names that are proposed for a wrong one."""
 
 _LETTERS = 2
-"""Fewest characters of a beginning that stands for a whole name."""
+"""Least characters of a prefix that stands for a whole name."""
 
 _SIMILARITY = 0.65
-"""Similarity to a name, in [0, 1], from which it was probably meant: two letters of three."""
+"""Least similarity to a name that was probably meant, in [0, 1]: two letters of three."""
 
 _SHORT, _SIMILARITY_IF_SHORT = 4, 0.75
-"""Characters of a short name, which must be more similar to the name that was meant."""
+"""Most characters of a short name, to which the least similarity is higher."""
 
 _LONGEST_NAME = 100
-"""Characters of a name in a sentence; no suggestion is made for longer names."""
+"""Most characters of a name in a sentence; no suggestion is made for longer names."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{0,40}://[^\s\"'<>]+")
 _USER = re.compile(r"(?<=://)(?:[^/]{0,999}@|[^/:@]{0,99}:(?!\d*/)[^@]{0,999}@)")
-"""The second for a password with a slash in it, but not for a port."""
+"""Users and passwords in a URL; the second form is for a password with a slash, but not a port."""
 
 _CONTAINER = re.compile(r"(?:abfss?|wasbs?)://[^:/@]*@", re.IGNORECASE)
-"""The beginning of a URL of Azure's that has a container where others have a user."""
+"""Beginning of a URL of Azure with a container in the place of a user."""
 
 _KEYS = ("s3://", "s3a://", "s3n://")
-"""URLs whose keys may have a question mark in them. Only values that are secret are left out."""
+"""Beginnings of URLs whose keys may contain a question mark; only secret values are left out."""
 
 _VALUES = re.compile(r"([?&#][^?=&#\s]*=)[^&#\s]*[^&#\s:.,;)]")
 _SECRET = re.compile(
@@ -73,13 +73,13 @@ _SECRET = re.compile(
     r"access_?key(?:_?id)?|account_?key|secret_?key|api_?key|sas)(?:=|%3D))(?![*])[^&#;\s\"'<>]*[^&#;\s\"'<>:.,)]",
     re.IGNORECASE,
 )
-"""A parameter of a URL, or of a connection string, that gives rights."""
+"""A parameter of a URL, or of a connection string, that grants rights."""
 
 _LEFT_OUT = r"\g<1>***"
 
 
 def redacted(text: str) -> str:
-    """Leave passwords, signatures and tokens out of the URLs and parameters in a text.
+    """Return a text without the passwords, signatures and tokens of its URLs and parameters.
 
     Users and passwords go from URLs, and the values of their parameters. Elsewhere the values of
     parameters go whose names say that they are secret. Folders called `NAME=VALUE` stay.
@@ -98,7 +98,7 @@ def _without_user_and_values(url: str) -> str:
 
 
 def words_of(error: BaseException | None) -> str:
-    """Return what an error says, in one line and without secrets; its class if it says nothing."""
+    """Return an error's message, in one line and without secrets; its class if it has none."""
     return " ".join(redacted(str(error or "")).split()) or type(error).__name__
 
 
@@ -116,12 +116,12 @@ def safe(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """Make a column's name safe, and visible where it is empty."""
+    """Return a column's name, made safe, and visible if it is empty."""
     return safe(text) or '""'
 
 
 def clipped(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Leave out the middle of a text of more than `longest` characters."""
+    """Return a text without its middle if it has more than `longest` characters."""
     if len(text) <= longest:
         return text
     after = (longest - 1) // 2
@@ -135,7 +135,7 @@ def suggestion(
     typed: Mapping[str, str] | None = None,
     near: Sequence[str] | None = None,
 ) -> str:
-    """Say which column may have been meant, or which there are.
+    """Return a sentence on which column may have been meant, or which columns exist.
 
     Args:
         wrong: The name that no column has.
@@ -155,9 +155,9 @@ def suggestion(
 
 
 def near_pattern(pattern: str, names: Iterable[str]) -> list[str]:
-    """Return a few names for which a pattern with `*` and `?`, which matches none, may stand.
+    """Return a few names that may be meant by a pattern with `*` and `?` that matches none.
 
-    A name is near if two thirds of the pattern's longest text between wildcards stand in it.
+    A name is near if it contains two thirds of the pattern's longest text between wildcards.
     """
     text = max(re.split(r"[*?]", pattern.lower()), key=len)
     if not _LETTERS <= len(text) <= _LONGEST_NAME:
@@ -197,7 +197,7 @@ def nearest(wrong: str, names: Iterable[str]) -> str | None:
 
 
 def listed(head: str, lines: Iterable[str]) -> str:
-    """Put a heading above lines, of which a screen's worth is shown."""
+    """Return a heading with lines below it, at most a screen's worth."""
     every = [f"  {line}" for line in lines]
     more = len(every) - _MOST_LINES
     shown = [*every[:_MOST_LINES], f"  ... and {more:,} more"] if more > 0 else every
@@ -205,7 +205,7 @@ def listed(head: str, lines: Iterable[str]) -> str:
 
 
 def listed_names(names: Iterable[str]) -> str:
-    """List names of columns, as in "id, email and 3 more"."""
+    """Return a list of column names, as in "id, email and 3 more"."""
     known = list(names)
     more = len(known) - _COLUMNS_LISTED
     listed = ", ".join(known[:_COLUMNS_LISTED])
@@ -213,12 +213,12 @@ def listed_names(names: Iterable[str]) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Say how many, as in "1 filter" and "2,000 filters"."""
+    """Return a number with its noun, as in "1 filter" and "2,000 filters"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def size(num_bytes: int) -> str:
-    """Say how large, as in "123 bytes" and "1.5 MiB"."""
+    """Return a size, as in "123 bytes" and "1.5 MiB"."""
     if abs(num_bytes) < _PLAIN_BELOW:
         return count(num_bytes, "byte")
     power = min(int(math.log(abs(num_bytes), _KIBI)), len(_UNITS))
@@ -226,7 +226,7 @@ def size(num_bytes: int) -> str:
 
 
 def growth_warning(before: int, after: int) -> str | None:
-    """Warn if filters make files more than twice as large."""
+    """Return a warning if filters make files more than twice as large, or None."""
     if not before or after <= _MULTIPLIED * before:
         return None
     times = f"{after / before:,.1f} times as large"
@@ -234,13 +234,13 @@ def growth_warning(before: int, after: int) -> str | None:
 
 
 def growth(before: int, after: int) -> str:
-    """Say how a file changed its size, as in "1.0 MiB -> 1.1 MiB (+4.2 %)"."""
+    """Return how a file's size changed, as in "1.0 MiB -> 1.1 MiB (+4.2 %)"."""
     share = f" ({(after - before) / before:+.1%})".replace("%", " %") if before else ""
     return f"{size(before)} -> {size(after)}{share if after != before else ''}"
 
 
 def rate(probability: float | None) -> str:
-    """Write a probability with two significant digits; "-" for none."""
+    """Return a probability with two significant digits; "-" for None."""
     if probability is None:
         return "-"
     if not _DECIMAL_ABOVE <= probability < 1:
@@ -250,7 +250,7 @@ def rate(probability: float | None) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share of a whole, as in "12 %", "0.98 %" and "100 %": two digits are true."""
+    """Return a share of a whole, as in "12 %", "0.98 %" and "100 %": two digits are exact."""
     value = 100 * share
     if value >= 10 or value == 0:  # noqa: PLR2004  two digits before the point
         return f"{min(value, 99.9) if share < 1 else value:.3g} %"
@@ -258,14 +258,14 @@ def percent(share: float) -> str:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Write ascending numbers as in "0-2, 5"."""
+    """Return ascending numbers as ranges, as in "0-2, 5"."""
     runs = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
     bounds = [[number for _, number in run] for _, run in runs]
     return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in bounds)
 
 
 def row_groups(ordinals: Sequence[int]) -> str:
-    """Name ascending row groups, as in "row group 3" and "row groups 0-2, 5 and 40 more"."""
+    """Return the names of ascending row groups, as in "row groups 0-2, 5 and 40 more"."""
     runs = groupby(enumerate(ordinals), key=lambda pair: pair[1] - pair[0])
     named = [number for _, run in islice(runs, _MOST_RUNS) for _, number in run]
     more = len(ordinals) - len(named)
@@ -274,14 +274,14 @@ def row_groups(ordinals: Sequence[int]) -> str:
 
 
 def width(text: str) -> int:
-    """Return the columns that a text takes on a terminal."""
+    """Return the number of columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)
     return sum(_width_of(character) for character in text)
 
 
 def shorten(text: str, columns: int) -> str:
-    """Cut the middle out of a text that is wider than `columns`."""
+    """Return a text without its middle if it is wider than `columns`."""
     if width(text) <= columns:
         return text
     after = (columns - 1) // 2

@@ -1,4 +1,4 @@
-"""Folders of this user for what is kept between runs, by the XDG Base Directory Specification.
+"""Folders of this user for data kept between runs, by the XDG Base Directory Specification.
 
 A user without a home, such as one of a container, has none: what would be kept there is not kept.
 The same holds if another user could write into such a folder: what later runs believe could come
@@ -16,12 +16,12 @@ _NAME = "parquet-bloomwriter"
 
 
 def cache_folder() -> Path | None:
-    """Return the folder for what can be found out again; None for a user without a home."""
+    """Return the folder for data that can be found out again; None for a user without a home."""
     return _folder("XDG_CACHE_HOME", ".cache")
 
 
 def state_folder() -> Path | None:
-    """Return the folder for what a later run must know; None for a user without a home."""
+    """Return the folder for data that a later run must know; None for a user without a home."""
     return _folder("XDG_STATE_HOME", ".local/state")
 
 

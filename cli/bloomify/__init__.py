@@ -1,4 +1,4 @@
-"""The command `bloomify`: parse, call one verb, print one report.
+"""The command `bloomify`: parses arguments, calls one verb, prints one report.
 
 Whoever imports `bloomify` in Python means the library: its names are those of
 `parquet_bloomwriter`, which is imported when the first of them is asked for.
@@ -6,7 +6,7 @@ Whoever imports `bloomify` in Python means the library: its names are those of
 
 
 def __getattr__(name: str) -> object:
-    """Return what the library has under a name."""
+    """Return the public name of the library."""
     import parquet_bloomwriter
 
     try:

@@ -1,4 +1,4 @@
-"""`python -m bloomify`."""
+"""Entry point of `python -m bloomify`."""
 
 from bloomify.main import main
 

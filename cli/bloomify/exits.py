@@ -15,14 +15,14 @@ class ExitCode(IntEnum):
     """How a run of the command ended."""
 
     OK = 0
-    """Done."""
+    """The run succeeded."""
 
     CHECK_FAILED = 1
-    """Done, but a check failed, nothing can match, some data cannot be read, or no column could
-    have a filter."""
+    """The run ended, but a check failed, nothing can match, some data cannot be read, or no column
+    could have a filter."""
 
     USAGE = 2
-    """The command line asks for something that cannot be, or names what does not exist: a file, a
+    """The command line asks for something impossible, or names what does not exist: a file, a
     folder, a pattern that matches nothing, a column, an index."""
 
     SOME_FAILED = 3
@@ -52,7 +52,7 @@ class ExitCode(IntEnum):
 
 
 def exit_code_of(error: BaseException) -> ExitCode:
-    """Map an error to the exit code of a run in which it is the only error."""
+    """Return the exit code of a run whose only error is this one."""
     from parquet_bloomwriter import errors
 
     is_missing = isinstance(error, FileNotFoundError | NotADirectoryError | errors.IndexNotFound)

@@ -1,4 +1,4 @@
-"""The entry point: the group of commands, and the exit of the process."""
+"""The entry point: the group of all commands, and the exit of the process."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 VERBS = ("add", "strip", "repair", "advise", "inspect", "verify", "probe", "check-engine", "index")
-"""The commands in the order of the help page."""
+"""Commands in the order of the help page."""
 
 _SHOW_WARNING = warnings.showwarning
 _OWN_WARNINGS = ("SlowKernels", "RightsLost")
-"""Classes by name: they must not be imported before they are needed."""
+"""Names of the library's warning classes, which must not be imported before they are needed."""
 
 _NEW_OBJECTS = 100_000
-"""Objects that are made before Python looks for cycles among them."""
+"""Number of new objects after which Python looks for cycles among them."""
 
 _EPILOG = """\b
 Examples:
@@ -96,7 +96,7 @@ def cli(ctx: click.Context) -> None:
 
 def print_version(ctx: click.Context) -> NoReturn:
     """Print the version, and whether the kernels are compiled if they are not; exit."""
-    with warnings.catch_warnings(action="ignore"):  # What they say is printed below.
+    with warnings.catch_warnings(action="ignore"):  # The warnings are printed below.
         from parquet_bloomwriter import kernels
 
     click.echo(f"{PROGRAM} {__version__}")
@@ -123,7 +123,7 @@ def _show_warning(  # noqa: PLR0913, PLR0917  as Python's own
 def _show_traceback(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print the traceback of a bug, without the secrets that stand in its errors."""
+    """Print the traceback of a bug, without the secrets in the texts of its errors."""
     sys.stderr.write(redacted("".join(traceback.format_exception(kind, error, trace))))
 
 
@@ -156,7 +156,7 @@ def main() -> None:
 
 
 def _choose_allocator() -> None:
-    """Let pyarrow, which is not loaded yet, take memory from the C library, unless told otherwise.
+    """Let pyarrow, which is not loaded yet, use the C library's memory, unless told otherwise.
 
     Its own choice, mimalloc, keeps what threads have freed: up to half more memory at the peak, and
     no less time. Measured with glibc, so it is left alone elsewhere.

@@ -1,4 +1,4 @@
-"""The options that several verbs have, and how their values are read from text."""
+"""Options that several verbs share, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def split_columns(
 def complete_columns(
     ctx: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Let the shell complete the last name of a list: columns of the first input, if it is here."""
+    """Return completions of the last name of a list: columns of the first input, if it is local."""
     from click.shell_completion import CompletionItem
 
     from parquet_bloomwriter.source import find_sources
@@ -149,7 +149,7 @@ def complete_columns(
 def one(
     parse: Callable[[str], T],
 ) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
-    """Return a click callback that parses one value."""
+    """Return a click callback that parses one value by a function."""
 
     def callback(
         _context: click.Context, _parameter: click.Parameter, given: str | None
@@ -162,7 +162,7 @@ def one(
 def per_column(
     parse: Callable[[str], T],
 ) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, T]]:
-    """Return a click callback for any number of VALUE and COLUMN=VALUE; "*" is all columns."""
+    """Return a click callback for any number of VALUE and COLUMN=VALUE; "*" means all columns."""
 
     def callback(
         _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
@@ -183,11 +183,11 @@ def _parsed(parse: Callable[[str], T], text: str) -> T:
 
 
 Decorator = Any
-"""Adds a parameter to a function; click has no better type for it."""
+"""A decorator that adds a parameter to a function; click has no better type for it."""
 
 
 def all_of(*decorators: Decorator) -> Callable[[Any], Any]:
-    """Apply decorators so that the first stands first on the help page."""
+    """Return a decorator of several, of which the first is the first on the help page."""
     return lambda function: reduce(lambda made, one: one(made), reversed(decorators), function)
 
 
@@ -283,7 +283,7 @@ sources_argument = click.argument(
 
 
 class DestinationOptions(TypedDict):
-    """What becomes of the new version of a file: arguments of the library's verbs that write."""
+    """The destination of a file's new version: arguments of the library's verbs that write."""
 
     output: str | None
     overwrite: bool
@@ -376,7 +376,7 @@ printing_options = all_of(
 
 
 class StateOptions(TypedDict):
-    """Which state of tables is read: `state_options`."""
+    """The options for the state of tables that is read: `state_options`."""
 
     version: int | None
     snapshot: int | None
@@ -410,7 +410,7 @@ state_options = all_of(
 
 
 def as_of(options: StateOptions) -> AsOf:
-    """Return which state of tables is asked for."""
+    """Return the state of tables that the options ask for."""
     from parquet_bloomwriter.table_files.find import AsOf
 
     return AsOf(version=options["version"], snapshot=options["snapshot"], branch=options["branch"])
@@ -517,7 +517,7 @@ def condition_of(options: ConditionOptions) -> Expression:
 
 
 class PathsOptions(TypedDict):
-    """The options of verbs that can print just paths: `paths_options`, and `--json`."""
+    """The options of verbs that can print paths only: `paths_options`, and `--json`."""
 
     files: bool
     null: bool
@@ -525,7 +525,7 @@ class PathsOptions(TypedDict):
 
 
 def paths_options(*, help_: str) -> Decorator:
-    """Add `--files`, which has this help, and `--null`."""
+    """Add `--files`, with this help text, and `--null`."""
     shown = section("What is printed")
     return all_of(
         shown("--files", is_flag=True, help=help_),
@@ -539,7 +539,7 @@ def paths_options(*, help_: str) -> Decorator:
 
 
 def check_paths_options(options: PathsOptions, ctx: click.Context) -> None:
-    """Check that `--files`, `--null` and `--json` go together.
+    """Check that `--files`, `--null` and `--json` can be used together.
 
     Raises:
         click.UsageError: If they do not.

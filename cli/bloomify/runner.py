@@ -1,4 +1,4 @@
-"""The frame of the verbs on files: apply a verb to each file, print its report, sum up.
+"""The frame of verbs on files: apply a verb to each file, print its report, print the totals.
 
     rewrite_files   for verbs that write: local files, each with a destination for its new version
     read_files      for verbs that only read: files wherever they are
@@ -45,11 +45,11 @@ R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
 _NAMED = 3
-"""Files that are named of those that failed in the same way."""
+"""Most files that are named of those that failed in the same way."""
 
 
 _COUNTED = 10
-"""Files without anything to show from which they are counted, not listed."""
+"""Number of files without anything to show from which they are counted, not listed."""
 
 
 class Unforeseen(BloomwriterError):
@@ -59,7 +59,7 @@ class Unforeseen(BloomwriterError):
 
 
 class RewritingVerb(Protocol[R_co]):
-    """A verb that writes, with all arguments but the file and its destination given."""
+    """A verb that writes, with all arguments set but the file and its destination."""
 
     def __call__(
         self,
@@ -80,7 +80,7 @@ def rewrite_files(
     options: WritingOptions,
     console: Console,
 ) -> ExitCode:
-    """Apply a verb to all files, print what became of them, and return the exit code."""
+    """Apply a verb to all files, print the results, and return the exit code."""
     from parquet_bloomwriter.source.folders import Leftovers
     from parquet_bloomwriter.verbs.for_each_file import find_tasks, for_each_task, missing
 
@@ -131,7 +131,7 @@ def rewrite_files(
 
 
 def note_indexes(given: str, console: Console) -> None:
-    """Say how the indexes of a folder on disk learn the new versions of its files."""
+    """Print how the indexes of a folder on disk can learn the new versions of its files."""
     from parquet_bloomwriter.index.layout import HOME
 
     folder = given if Path(given).is_dir() else str(Path(given).parent)
@@ -156,7 +156,7 @@ def read_files(  # noqa: PLR0913  the frame's parts
     has_details: bool = False,
     is_together: bool = False,
 ) -> ExitCode:
-    """Apply a verb to all files, print what it found, and return the exit code.
+    """Apply a verb to all files, print the reports, and return the exit code.
 
     Args:
         inputs: Files, folders and patterns, by paths or URLs.
@@ -189,7 +189,7 @@ def read_files(  # noqa: PLR0913  the frame's parts
 
 
 def find(inputs: Sequence[str], state: AsOf) -> FoundFiles:
-    """Find the files that inputs name; of tables, those of the state that is asked for.
+    """Find the files that inputs name; of tables, those of the given state.
 
     Raises:
         InvalidArgument: If an input matches nothing, or cannot be opened here.
@@ -202,13 +202,13 @@ def find(inputs: Sequence[str], state: AsOf) -> FoundFiles:
 
 
 def table_headline(table: Table) -> str:
-    """Return one line on a table: what is read of it."""
+    """Return one line on the state of a table that is read."""
     files = count(len(table.files), "file")
     return f"{safe(table.path)}: {safe(table.label)}, {files}"
 
 
 def table_documents(tables: Sequence[Table]) -> Document:
-    """Return what the JSON says of tables, if there are some."""
+    """Return the entry of the JSON for tables; empty without any."""
     facts: list[Document] = [
         {"path": one.path, **one.facts, "num_files": len(one.files)} for one in tables
     ]
@@ -216,7 +216,7 @@ def table_documents(tables: Sequence[Table]) -> Document:
 
 
 def note_passed_over(groups: Sequence[PassedOver], console: Console) -> None:
-    """Say which names in folders were passed over, if some were."""
+    """Print which names in folders were passed over, if any."""
     from parquet_bloomwriter.source.folders import passed_over_text
 
     if groups:
@@ -224,24 +224,24 @@ def note_passed_over(groups: Sequence[PassedOver], console: Console) -> None:
 
 
 def passed_over_documents(groups: Sequence[PassedOver]) -> Document:
-    """Return what the JSON says of names in folders that were passed over, if some were."""
+    """Return the entry of the JSON for names passed over in folders; empty without any."""
     return {"passed_over": [asdict(one) for one in groups]} if groups else {}
 
 
 def is_single(inputs: Sequence[str], locations: Sequence[Location]) -> bool:
-    """Return whether one file was named, and not found in a folder or by a pattern."""
+    """Return whether a single file was named, and not found in a folder or by a pattern."""
     return len(inputs) == len(locations) == 1 and str(locations[0]) == shown(inputs[0])
 
 
 def shown(given: str) -> str:
-    """Return an input as it may be printed: a URL without users, passwords and parameters."""
+    """Return an input that is safe to print: a URL without users, passwords and parameters."""
     from parquet_bloomwriter.source.filesystems import is_url, without_secrets
 
     return without_secrets(given) if is_url(given) else given
 
 
 def guarded(verb: Callable[[], T], *, path: str) -> T:
-    """Call a verb, and turn whatever it raises into an error of one file.
+    """Call a verb, and turn every exception into an error of one file.
 
     Raises:
         BloomwriterError, OSError: If the verb fails, for whatever reason.
@@ -272,7 +272,7 @@ def begin_writing(path: str, progress: FileProgress) -> Callable[[int], None]:
 
 @dataclass(kw_only=True)
 class FailureLog:
-    """The files that failed. Of those that failed in the same way, only the first gets a line."""
+    """The files that failed; of those that failed in the same way, only the first gets a line."""
 
     console: Console
     reads_only: bool
@@ -285,7 +285,7 @@ class FailureLog:
     """The entries of `failed` in the JSON."""
 
     _paths: dict[tuple[object, ...], list[str]] = field(default_factory=dict)
-    """By what went wrong."""
+    """Paths of the failed files, by the kind of failure."""
 
     def add(
         self,
@@ -296,7 +296,7 @@ class FailureLog:
         consequence: str = "",
         is_alone: bool = False,
     ) -> None:
-        """Take note of a failure, and print its message if it is the first of its kind.
+        """Record a failure, and print its message if it is the first of its kind.
 
         Args:
             error: What was raised.
@@ -325,41 +325,41 @@ class FailureLog:
 
 @dataclass(kw_only=True)
 class _Run(Generic[R]):
-    """One verb on its files, as far as it has come."""
+    """The progress of one verb on its files: results so far, and options of what is shown."""
 
     view: View[R]
     console: Console
     as_json: bool
     is_single: bool
-    """Whether one file was named, and not found in a folder."""
+    """Whether a single file was named, and not found in a folder."""
 
     has_details: bool = False
-    """Whether details are shown of each of many files."""
+    """Whether details of each of many files are shown."""
 
     reads_only: bool = False
     """Whether the verb changes no file."""
 
     is_together: bool = False
-    """Whether only the summary is shown, of a single file, too."""
+    """Whether only the summary is shown, also for a single file."""
 
     is_dry: bool = False
 
     tables: Sequence[Table] = ()
-    """Tables that are read."""
+    """Tables whose files are read."""
 
     passed_over: Sequence[PassedOver] = ()
-    """What was passed over in folders."""
+    """Names in folders that were passed over."""
 
     num_done: int = 0
     has_written: bool = False
-    """Whether a file has a new version."""
+    """Whether a new version of a file was written."""
 
     documents: list[Document] = field(default_factory=list)
     counts_lacking: bool = False
-    """Whether there are so many files that those with nothing to show may have to be counted."""
+    """Whether there are so many files that those with nothing to show may be counted only."""
 
     lacking: dict[str, list[str]] = field(default_factory=dict)
-    """Headlines of files of which there is nothing else to say, by what they lack."""
+    """Headlines of files with nothing else to show, by what they lack."""
 
     failures: FailureLog = field(init=False)
 
@@ -367,7 +367,7 @@ class _Run(Generic[R]):
         self.failures = FailureLog(console=self.console, reads_only=self.reads_only)
 
     def take_all(self, outcomes: Iterable[FileOutcome[R]]) -> ExitCode:
-        """Print what became of each file, then the summary, and return the exit code."""
+        """Print the result of each file, then the summary, and return the exit code."""
         if not (self.as_json or self.console.is_quiet):
             for table in self.tables:
                 self.console.result(table_headline(table))
@@ -385,7 +385,7 @@ class _Run(Generic[R]):
         return self._finish()
 
     def refuse(self, absent: Sequence[OSError], *, num_inputs: int) -> ExitCode:
-        """Name the inputs that are missing, and say that the others were not changed."""
+        """Print the inputs that are missing, and that the others were not changed."""
         for error in absent:
             self.failures.add(error, path=error.filename, is_alone=True)
         if self.as_json:
@@ -461,7 +461,7 @@ class _Run(Generic[R]):
 
 
 def _check_options(inputs: tuple[str, ...], options: WritingOptions) -> None:
-    """Check that options go together, and that no backup lies among the files of a table.
+    """Check that options fit together, and that no backup lies among the files of a table.
 
     Raises:
         click.UsageError: If they do not, or if a suffix is given for more than one file, as a
@@ -487,7 +487,7 @@ def _check_options(inputs: tuple[str, ...], options: WritingOptions) -> None:
 
 
 def _check_outputs(places: Iterable[FileTask]) -> None:
-    """Check that no new version is to go to the file that it is made of, whatever its name there.
+    """Check that no new version is written to its own source, under whatever name.
 
     Raises:
         click.UsageError: If one is.
@@ -514,7 +514,7 @@ def _is_single_path(inputs: tuple[str, ...]) -> bool:
 
 
 def _size_of(path: str) -> int:
-    """Return the bytes of a file; 0 if it is not there, which opening it will report."""
+    """Return the size of a file, bytes; 0 if it does not exist, which opening it reports."""
     try:
         return os.stat(path).st_size  # noqa: PTH116  no object needed
     except OSError:
@@ -522,7 +522,7 @@ def _size_of(path: str) -> int:
 
 
 def _kind_of(error: Exception) -> tuple[object, ...]:
-    """Return what errors have in common that are reported together."""
+    """Return a key that is equal for errors that are reported together."""
     if isinstance(error, BloomwriterError):
         return type(error), error.problem, error.remedy, error.column
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""The frame of the verbs that write to a table: one table, its report, its errors."""
+"""The frame of verbs that write to a table: one table, its report, its errors."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _table = section(_TABLES)
 
 
 class CommitOptions(TypedDict):
-    """Where and when a commit is made: `commit_options`."""
+    """The options of commits: `commit_options`."""
 
     branch: str | None
     commit_every: tuple[str, ...]
 
 
 class BudgetOptions(TypedDict):
-    """How much of a table one run works on: `budget_options`."""
+    """The options of how much of a table one run works on: `budget_options`."""
 
     max_files: int | None
     max_bytes_rewritten: int | None
@@ -85,7 +85,7 @@ _FILES_ONLY = {
     "keep_time": "--keep-time",
     "plan": "--plan",
 }
-"""Options of files that say nothing of a table."""
+"""Options of files that have no meaning for a table."""
 
 _TABLES_ONLY = {
     "branch": "--branch",
@@ -125,7 +125,7 @@ def table_among(inputs: tuple[str, ...], options: Mapping[str, object]) -> str |
 
 
 def limits_of(given: tuple[str, ...]) -> Limits:
-    """Read the values of `--commit-every`.
+    """Return the limits in the values of `--commit-every`.
 
     Raises:
         click.UsageError: If one is no number of files or bytes.
@@ -153,7 +153,7 @@ def write_table(
     options: WritingOptions,
     console: Console,
 ) -> ExitCode:
-    """Apply a verb to a table, print what became of it, and return the exit code."""
+    """Apply a verb to a table, print the result, and return the exit code."""
     try:
         with interruptible(console.bar):
             report = guarded(lambda: verb(console.bar), path=table)
@@ -179,7 +179,7 @@ def _show(
     options: WritingOptions,
     console: Console,
 ) -> None:
-    """Print a report; if the run failed, what was done before."""
+    """Print a report; if the run failed, the report of what was done before."""
     from bloomify.views.table import table_document, table_text
 
     if options["as_json"]:

@@ -1,1 +1,1 @@
-"""Which columns deserve Bloom filters: a profile from footer and samples, costs, a verdict."""
+"""Advice on which columns deserve Bloom filters: a profile by samples, costs, a verdict."""

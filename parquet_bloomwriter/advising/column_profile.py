@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.bound import Key, Order
 
 SKETCH_HASHES = 128
-"""Hashes in the sketch of a sample, at most."""
+"""Most hashes in the sketch of a sample."""
 
 _MAX_SAMPLES = 24
-"""Samples kept of one column over all files, at most."""
+"""Most samples that are kept of one column, over all files."""
 
 _ALL_HASHES = 1 << 64
 
@@ -54,10 +54,10 @@ class RowGroupSample:
     """A sample of the values of one column chunk."""
 
     num_read: int
-    """Values read, nulls left out, n; at least 1."""
+    """Number of values read, nulls left out, n; at least 1."""
 
     num_distinct: int
-    """Distinct values among the values read, d."""
+    """Number of distinct values among the values read, d."""
 
     growth: float
     """Exponent with which d grows with n, in [0, 1]."""
@@ -70,7 +70,7 @@ class RowGroupSample:
     """Whether the values ascend or descend, in the order in which they are stored."""
 
     num_values: int
-    """Values of the whole chunk, nulls left out, N."""
+    """Number of values of the whole chunk, nulls left out, N."""
 
     sketch: NDArray[np.uint64]
     """The smallest distinct hashes, ascending, shape (at most `SKETCH_HASHES`,)."""
@@ -90,7 +90,7 @@ class RowGroupSample:
 
     @property
     def limit(self) -> int:
-        """The sketch holds all distinct hashes of the sample that are below this limit."""
+        """Upper limit of hashes: the sketch holds all distinct hashes of the sample below it."""
         return _ALL_HASHES if self.num_distinct <= len(self.sketch) else int(self.sketch[-1]) + 1
 
     def share_in(self, other: RowGroupSample) -> float | None:
@@ -120,34 +120,34 @@ class RowGroupSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ColumnProfile:
-    """The profile of one column over all row groups with values, R in number."""
+    """The profile of one column over all row groups with values, R row groups."""
 
     unsupported: str | None
-    """Why columns of this type get no filter."""
+    """Why columns of this type get no filter; None if they can."""
 
     unreadable: str | None
-    """Why some row group could not be sampled."""
+    """Why some row group could not be sampled; None if all could."""
 
     notes: tuple[str, ...]
-    """What readers of filters of this type should know."""
+    """Facts that readers of filters of this type should know."""
 
     is_floating: bool
     """Whether the values are floating-point numbers."""
 
     order: Order | None
-    """How the values compare in statistics."""
+    """Order of the values in statistics; None if there is none."""
 
     num_values: NDArray[np.int64]
-    """Values without nulls, shape (R,)."""
+    """Number of values without nulls of each row group, shape (R,)."""
 
     num_compressed_bytes: int
-    """Compressed bytes of all chunks."""
+    """Compressed size of all chunks, bytes."""
 
     has_filter: NDArray[np.bool_]
     """Whether each row group has a filter that seems sound, shape (R,)."""
 
     num_dictionaries: int
-    """Row groups that are dictionary-encoded throughout."""
+    """Number of row groups whose data pages are all dictionary-encoded."""
 
     lows: tuple[Any, ...]
     """Minima of the row groups with statistics, ascending."""
@@ -159,7 +159,7 @@ class ColumnProfile:
 
     @property
     def num_row_groups(self) -> int:
-        """Row groups that have values, R."""
+        """Number of row groups that have values, R."""
         return len(self.num_values)
 
     def ndv(self, num_values: int | None = None) -> float:

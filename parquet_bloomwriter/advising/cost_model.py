@@ -1,4 +1,4 @@
-"""From the profile of a column to advice: how much would filters save, and is it worth their bytes?
+"""The cost model of advice: the reads that filters save, compared with their bytes.
 
 Of the R row groups with values, for one lookup of a value that is stored, let
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.advising.column_profile import ColumnProfile
 
 FEW_DISTINCT = 100
-"""Distinct values per row group that are few: absent values are hardly ever looked up."""
+"""Most distinct values per row group that count as few: absent values are hardly ever looked up."""
 
 SMALL_DICTIONARY = 1000
-"""Values up to which a whole dictionary is read as quickly as a filter."""
+"""Most values of a dictionary that is read as quickly as a filter."""
 
 _LEAST_SAVED = 0.5
 """Row groups per lookup that filters must save to be worth it."""
@@ -53,15 +53,15 @@ _STRONG_SHARE_SAVED = 0.4
 """The share that recommended filters save: for keys in two row groups, nearly a half."""
 
 _ALMOST_ONE = 1.25
-"""Expected row groups, or distinct values, up to which there is practically a single one."""
+"""Most expected row groups, or distinct values, that count as practically a single one."""
 
 _ONE_PERCENT = 0.01
 
 _MOST_REPEATS = 20
-"""Repeats of each value up to which a column of a single row group is like a key."""
+"""Most repeats of each value with which a column of a single row group is like a key."""
 
 _SMALL_SHARE = 0.5
-"""Share of row groups that statistics leave at most of a column that is nearly sorted."""
+"""Largest share of row groups left by statistics for which a column is nearly sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def judge(profile: ColumnProfile, *, fpp: float) -> Judgement:
 
 
 def _settle(profile: ColumnProfile) -> Judgement | None:
-    """Return a judgement that needs no figures; None if figures are needed."""
+    """Return a judgement that needs no estimated figures; None if it needs them."""
     reason = _why_no_candidate(profile)
     if reason is not None:
         return Judgement(verdict=Advice.SKIP, reason=reason)
@@ -140,10 +140,10 @@ class _Figures:
 
     ndv: float
     left: float
-    """Left to read by statistics, E."""
+    """Expected row groups that statistics leave to read, E."""
 
     holding: float
-    """Holding the value, H."""
+    """Expected row groups that hold the value, H."""
 
     rate: float
     """Expected false positive rate of the filters, f."""
@@ -152,12 +152,12 @@ class _Figures:
 
     @property
     def saved(self) -> float:
-        """Row groups that filters save, for a value that is stored."""
+        """Expected row groups that filters save for a stored value."""
         return (self.left - self.holding) * (1 - self.rate)
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether filters save enough."""
+        """Return whether filters save enough row groups."""
         return self.saved >= max(_LEAST_SAVED, _LEAST_SHARE_SAVED * self.left)
 
     @classmethod
@@ -249,7 +249,7 @@ def _notes(profile: ColumnProfile) -> Iterator[str]:
 
 
 def _roughly(share: float) -> str:
-    """Write an estimated share, in whole percents where these say enough."""
+    """Write an estimated share in whole percents, where these are exact enough."""
     return percent(round(share, 2) if share >= _ONE_PERCENT else share)
 
 

@@ -40,7 +40,7 @@ class TypeCount(NamedTuple):
     type: str
     num_files: int
     path: str
-    """Of the first."""
+    """Path of the first file in which the column has that type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +237,7 @@ DEFAULT_FPP = 0.01
 
 
 def _as_path(path: str) -> str:
-    """Return a path that the command does not take for an option."""
+    """Return a path in a form that the command does not take for an option."""
     return f"./{path}" if path.startswith("-") else path
 
 
@@ -298,5 +298,5 @@ def notes_of(report: AdviseReport) -> list[Remark]:
 
 
 def _rest(skipped: float) -> str:
-    """Return the share of row groups that is read, as text."""
+    """Return the share of row groups that is still read, as text."""
     return percent(1 - skipped)

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.values import LeafReader
 
 _KEYS = 16
-"""Keys kept of each sample, at most."""
+"""Most keys that are kept of each sample."""
 
 _INT32_BITS, _INT64_BITS = 32, 64
 
 _ALMOST_EQUAL = 1.001
-"""Ratio of two bounds of a number that are close enough."""
+"""Largest ratio of two bounds of a number that count as equal."""
 
 _LEAST_SORTED = 100
-"""Values whose order is no chance."""
+"""Fewest values whose order is not taken for chance."""
 
 
 def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
@@ -49,7 +49,7 @@ def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
     num_values: int,
     num_nulls: int,
 ) -> RowGroupSample | None:
-    """Sample the beginning of one column chunk; None if all values are null.
+    """Return a sample of the beginning of one column chunk; None if all values are null.
 
     Args:
         reader: Reads the column.
@@ -97,7 +97,7 @@ def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
 def _first_entries(
     reader: LeafReader, row_group: int, most: int
 ) -> tuple[list[pa.Array], int] | None:
-    """Read the first entries of the dictionary page; return them, and the number of all entries.
+    """Read the first entries of the dictionary page; return them with the number of all entries.
 
     None if it is not certain that there is a page with all values, if the page is not what its
     header says, or if it unpacks to too many bytes; then reading the first values says so.
@@ -128,7 +128,7 @@ def _first_arrays(batches: Iterable[pa.Array], most: int) -> tuple[list[pa.Array
 
 
 def _has_fractions(values: pa.Array) -> bool:
-    """Whether some values are floating-point numbers with a fraction."""
+    """Return whether some values are floating-point numbers with a fraction."""
     import pyarrow as pa
 
     if not pa.types.is_floating(values.type):
@@ -139,7 +139,7 @@ def _has_fractions(values: pa.Array) -> bool:
 
 
 def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the distinct hashes, ascending. Of some thousand, sorting is faster than np.unique."""
+    """Return the distinct hashes, ascending; for thousands, faster than np.unique."""
     ascending = np.sort(hashes)
     is_first = np.ones(len(ascending), np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])

@@ -1,1 +1,1 @@
-"""Thrift compact protocol, as far as Parquet's metadata needs it: where each field lies. No I/O."""
+"""The Thrift compact protocol of Parquet's metadata: where each field lies. No I/O."""

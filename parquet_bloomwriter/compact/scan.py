@@ -1,4 +1,4 @@
-"""One pass over Thrift compact bytes that notes where every field of interest lies.
+"""A scan of Thrift compact bytes that records the positions of the fields of interest.
 
 Parquet's metadata is Thrift compact protocol. A struct is a run of fields and a zero byte:
 
@@ -50,7 +50,7 @@ ENDS_EARLY = f"the metadata {PROBLEMS[_ENDS_EARLY]}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructKind:
-    """A kind of struct that is of interest, and its fields."""
+    """A kind of struct of interest, and its fields."""
 
     slots: Mapping[int, tuple[int, int]]
     """Field id -> slot that its position and integer go to, and the wire type it must have: `TRUE`
@@ -68,21 +68,21 @@ class StructKind:
     """Ids of known fields that are of no interest."""
 
     shares_row: bool = False
-    """Write into the row of the enclosing struct instead of a new one."""
+    """Whether the struct uses the row of the enclosing struct instead of a new row."""
 
     unknown_slot: int = -1
     """Slot for the id and the position of the first field that is neither in `slots` nor
     ignored."""
 
     mark_id: int = 0
-    """Note where a field with this id belongs: before the first field that has this id or a
-    higher one, or before the struct's closing zero. 0 notes nothing."""
+    """Id of a field whose place is recorded: before the first field that has this id or a higher
+    one, or before the struct's closing zero; 0 to record nothing."""
 
     mark_slot: int = -1
     """Slot of the mark: its integer is the id of the field before, its header the position."""
 
     min_bytes: int = 0
-    """Fewest bytes of the required fields; keeps the table in proportion to the input."""
+    """Least bytes of the required fields; keeps the table in proportion to the input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,11 @@ class StructSchema:
     `TRAITS`), one behind the other: see `kernels.layout`."""
 
     width: int
-    """Slots of a row."""
+    """Number of slots of a row."""
 
     @staticmethod
     def of(kinds: Mapping[str, StructKind]) -> StructSchema:
-        """Number the kinds from 1 in the order given; the first is the root."""
+        """Return the schema of kinds, numbered from 1 in the order given; the first is the root."""
         names = ("", *kinds)
         fields = len(names) * MAX_FIELD
         words = np.zeros(len(names) * SCHEMA_WORDS, np.int64)
@@ -132,17 +132,17 @@ class StructSchema:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What `scan` found: n structs, w slots each, in the order of their first bytes."""
+    """The result of `scan`: n structs of w slots each, in the order of their first bytes."""
 
     kinds: NDArray[np.int64]
     """Kind number of each row, shape (n,)."""
 
     values: NDArray[np.int64]
-    """Integer, or length, of each field; `ABSENT` where the field is absent. Shape (n, w)."""
+    """Integer, or length, of each field, shape (n, w); `ABSENT` where the field is absent."""
 
     spans: NDArray[np.int32]
-    """Positions `HEADER`, `START`, `STOP` of each field, -1 where absent. Shape (n, w, 3).
-    Slot 0 is the struct itself."""
+    """Positions `HEADER`, `START`, `STOP` of each field, shape (n, w, 3); -1 where absent. Slot 0
+    is the struct itself."""
 
     stop: int
     """Position past the root struct."""
@@ -181,5 +181,5 @@ def scan(data: bytes, schema: StructSchema, *, start: int = 0, origin: int = 0) 
 
 _FIRST_ROWS = 16
 _BYTES_PER_ROW = 64
-"""Typical footers have more bytes for each row. If a table has too few rows, a larger one is
-made."""
+"""Bytes for each row of the table; typical footers have more. If a table has too few rows, a larger
+one is made."""

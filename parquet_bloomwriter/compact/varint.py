@@ -29,5 +29,5 @@ def encode_zigzag(number: int) -> bytes:
 
 
 def zigzag_widths(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the bytes of each number, an integer of zero or above, as a zigzag varint."""
+    """Return the length of each number, an integer of zero or above, as a zigzag varint, bytes."""
     return np.searchsorted(_WIDTH_LIMITS, numbers, side="right") + 1

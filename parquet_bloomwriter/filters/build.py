@@ -1,4 +1,4 @@
-"""Column chunk -> hashes -> one Bloom filter.
+"""Build the Bloom filter of one column chunk: values -> hashes -> filter.
 
 A filter is built large enough for a chunk whose values are all different, and then folded to the
 smallest size whose exact rate is within the rate asked for. So the number of distinct values need
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.values import DictionaryPage, LeafReader
 
 SAMPLED_HASHES = 4096
-"""Hashes kept of each chunk, to be looked up again in the file that was written."""
+"""Number of hashes kept of each chunk, to be looked up again in the file that was written."""
 
 _TRUSTED_VALUES = 1 << 20
 _VALUES_PER_BYTE = 64
@@ -57,10 +57,10 @@ _SAMPLE_PER_BATCH = 256
 
 _DEVIATIONS = 3
 _GROWTH = 32
-"""A filter of exact size that turned out too small grows by at least 1 / 32."""
+"""A filter of exact size that proves too small grows by at least 1 / 32."""
 
 _WASTE = 1.1
-"""How much larger than needed a filter of exact size may be."""
+"""Largest ratio of a filter of exact size to the size that is needed."""
 
 
 ODD_INSTANTS = "INT96 timestamps have nanoseconds that are not of their day"
@@ -69,16 +69,16 @@ ODD_INSTANTS = "INT96 timestamps have nanoseconds that are not of their day"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions:
-    """Rate, size and hash function of the filters of one column."""
+    """The options of the filters of one column: rate, size and hash function."""
 
     fpp: float = 0.01
-    """False positive probability, in (0, 1)."""
+    """False positive probability asked for, in (0, 1)."""
 
     ndv: int | None = None
-    """Distinct values expected per row group; None takes the number of values."""
+    """Number of distinct values expected per row group; None takes the number of values."""
 
     max_bytes: int = MAX_BYTES
-    """Largest bitset, bytes; takes precedence over `fpp`."""
+    """Most bytes of a bitset; takes precedence over `fpp`."""
 
     sizing: Sizing = "pow2"
     hash_kind: HashKind = XXHASH
@@ -89,13 +89,13 @@ class BuiltFilter:
     """A finished filter of one column chunk."""
 
     data: bytes
-    """Header and bitset."""
+    """Bytes of header and bitset."""
 
     num_bytes: int
-    """Bytes of the bitset."""
+    """Length of the bitset, bytes."""
 
     ndv: int
-    """Distinct values: entries of the dictionary, or estimated from the filter before folding."""
+    """Number of distinct values: dictionary entries, or an estimate from the unfolded filter."""
 
     fpp: float
     """Exact rate: the chance that an absent value passes this filter."""
@@ -139,7 +139,7 @@ def build_filter(
 
 
 def _first_blocks(values: int, dictionary: DictionaryPage | None, options: FilterOptions) -> int:
-    """Return the blocks of the filter that is built first, and then folded.
+    """Return the number of blocks of the filter that is built first, and then folded.
 
     Halving a filter of more blocks leads to the same filter, so that a known number of distinct
     values may be used. Sizes that are exact depend on what they are folded from.
@@ -150,7 +150,7 @@ def _first_blocks(values: int, dictionary: DictionaryPage | None, options: Filte
 
 
 def _larger(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) -> int | None:
-    """Return the blocks to build again with a filter that is too small; None if it stays."""
+    """Return the number of blocks for a second try if a filter is too small; None if it stays."""
     if folded.exact_fpp() <= options.fpp:
         return None
     most = options.max_bytes // BYTES_PER_BLOCK
@@ -163,7 +163,7 @@ def _larger(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) -> 
 
 
 def _smaller(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) -> int | None:
-    """Return the blocks to build again with a filter of exact size that is too large, or None.
+    """Return the number of blocks for a second try if an exact-size filter is too large, or None.
 
     Folding can only divide, so the fold may be far larger than needed. This is tried once: the next
     size may turn out too small by chance, and then only grows.
@@ -181,10 +181,10 @@ def distinct_values(filter_: Sbbf, inserted: int) -> int:
 
 
 def holds_all_values(filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: int) -> bool:
-    """Return whether a filter contains all that a new filter of the column chunk would contain.
+    """Return whether a filter contains all hashes of a new filter of the column chunk.
 
-    That is every value, both zeros if the chunk may have a zero, and the canonical NaN if it has a
-    NaN.
+    These are the hashes of every value, of both zeros if the chunk may have a zero, and of the
+    canonical NaN if it has a NaN.
 
     Raises:
         OSError, pyarrow.ArrowException: If a page cannot be read.
@@ -233,7 +233,7 @@ def hashes_of(
     kind: HashKind,
     dictionary: DictionaryPage | None,
 ) -> Iterator[NDArray[np.uint64]]:
-    """Yield the hashes of every batch, and last those to add because of zeros and NaNs.
+    """Yield the hashes of every batch, and last the additional ones of zeros and NaNs.
 
     Args:
         reader: Of the column.
@@ -263,7 +263,7 @@ def hashes_of(
 def _arrays(
     reader: LeafReader, leaf: Leaf, row_group: int, dictionary: DictionaryPage | None
 ) -> Iterator[pa.Array]:
-    """Yield the values of a column chunk, and of its dictionary if that is read.
+    """Yield the values of a column chunk, from its dictionary if one is given.
 
     A dictionary that is not what its header says, or has an entry that would prevent a filter and
     to which perhaps no row refers, is not the last word: every value is read then.
@@ -282,7 +282,7 @@ def _arrays(
 
 
 def _blocks(values: int, options: FilterOptions) -> int:
-    """Return the blocks for a number of distinct values, with room for chance if sizes are exact.
+    """Return the number of blocks for distinct values, with a margin for chance if sizes are exact.
 
     The rate of one filter scatters around the expected rate, by about 2 / sqrt(z) of it; powers of
     two nearly always have more room than that.
@@ -298,7 +298,7 @@ def _blocks(values: int, options: FilterOptions) -> int:
 
 
 def plausible_values(footer: Footer, leaf: Leaf, row_group: int) -> int:
-    """Return the number of values by the metadata, limited to what the chunk's bytes can hold."""
+    """Return the number of values by the metadata, at most what the chunk's bytes can hold."""
     chunk = footer.chunks.values[row_group, leaf.ordinal]
     stored = max(int(chunk[ChunkField.TOTAL_COMPRESSED_SIZE]), 0)
     credible = max(_TRUSTED_VALUES, _VALUES_PER_BYTE * stored)

@@ -28,7 +28,7 @@ def why_no_filter(leaf: Leaf) -> str | None:
 
 
 def why_not_looked_up(leaf: Leaf) -> str | None:
-    """Return why no engine looks values of this column up; None if some do."""
+    """Return why no engine looks values of this column up; None if some engines do."""
     if Repetition.REPEATED not in leaf.repetitions:
         return None
     if holds_parts(leaf):
@@ -40,7 +40,7 @@ def why_not_looked_up(leaf: Leaf) -> str | None:
 
 
 def notes_on(leaf: Leaf, *, is_adjacent: bool = False, is_exact: bool = False) -> tuple[str, ...]:
-    """Return what readers of this column's filters should know.
+    """Return notes for readers of this column's filters.
 
     Args:
         leaf: The column.

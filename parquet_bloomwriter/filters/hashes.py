@@ -1,4 +1,4 @@
-"""Values that callers give -> the hashes to look up in a column's filters (for `BloomFile`).
+"""The hashes of values that callers look up in the filters of a column (for `BloomFile`).
 
 A value may be stored in several ways (both zeros), so it may have several hashes. It has none if
 the column cannot hold it, and is *unclear* if that is not known: then it might be contained.
@@ -49,10 +49,10 @@ class Lookups:
     value has one hash."""
 
     unclear: NDArray[np.bool_]
-    """Values that might be contained, whatever filters say, shape (n,)."""
+    """Whether each value might be contained, whatever filters say, shape (n,)."""
 
     of_drafts: NDArray[np.uint64] | None = None
-    """The hashes for filters of the Murmur3 drafts; None to distrust these filters."""
+    """Hashes for filters of the Murmur3 drafts; None to distrust these filters."""
 
     @property
     def firsts(self) -> NDArray[np.int64]:
@@ -61,7 +61,7 @@ class Lookups:
 
     @property
     def num_values(self) -> int:
-        """Values, n."""
+        """Number of values, n."""
         return len(self.unclear)
 
     def hashes_for(self, dialect: Dialect) -> NDArray[np.uint64]:
@@ -71,7 +71,7 @@ class Lookups:
         return self.of_drafts
 
     def any_of(self, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return for each value whether any of its hashes was found; `found` is by hash."""
+        """Return for each value whether any of its hashes was found; `found` has one per hash."""
         if self.shared is None:
             return found | self.unclear
         counts = np.concatenate([[0], np.cumsum(found)])
@@ -79,7 +79,7 @@ class Lookups:
 
 
 def is_collection(values: object) -> bool:
-    """Whether an argument is several values rather than one."""
+    """Return whether an argument is several values rather than one."""
     is_one = isinstance(values, str | bytes | bytearray | memoryview)
     is_one = is_one or getattr(values, "shape", None) == ()  # An array of NumPy without dimensions.
     return not is_one and hasattr(values, "__len__") and hasattr(values, "__iter__")
@@ -90,7 +90,7 @@ def lookups_of(
     leaf: Leaf,
     hash_kind: HashKind = XXHASH,
 ) -> Lookups:
-    """Hash values for a column.
+    """Return the hashes of values for the filters of a column.
 
     Args:
         values: An array of pyarrow, NumPy or pandas, or a list.
@@ -109,7 +109,7 @@ def lookups_of(
 
 
 def _as_array(values: Any) -> pa.Array | None:  # noqa: ANN401  as above
-    """Return an Arrow array of just these values; None if Arrow would change some.
+    """Return an Arrow array of exactly these values; None if Arrow would change some.
 
     Arrow turns Python's objects of several kinds into values of one kind: times into dates.
     """
@@ -166,14 +166,14 @@ def _hash_integers(array: pa.Array, domain: Domain, hash_kind: HashKind) -> Look
 
 
 def _valid(array: pa.Array) -> NDArray[np.bool_] | None:
-    """Return which values are not null; None if none is null."""
+    """Return whether each value is not null; None if none is null."""
     return np.asarray(array.is_valid()) if array.null_count else None
 
 
 def _one_each(
     hashes: NDArray[np.uint64], has_hash: NDArray[np.bool_] | None, *, is_unclear: bool
 ) -> Lookups:
-    """Make the lookups of values that have one hash each, or none.
+    """Return the lookups of values that have one hash each, or none.
 
     Args:
         hashes: Of the values that have a hash.
@@ -197,7 +197,7 @@ def _hash_apart(values: Iterable[object], domain: Domain, hash_kind: HashKind) -
 
 
 def _ways(given: object, domain: Domain) -> tuple[bytes, ...] | None:
-    """Return the PLAIN bytes of all stored values that equal a value; None if that is unclear."""
+    """Return the PLAIN bytes of all stored values that equal a value; None if unclear."""
     if domain.encode is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What is known of engines that lose rows of files whose filters are right.
+"""The known faults of engines that lose rows of files whose filters are right.
 
 The filters follow the specification, and the engines are at fault; but the user loses rows.
 `HAZARDS` is the only list of such faults. Notes of reports, `check_engine`, the table of
@@ -58,24 +58,24 @@ class Hazard:
     """A way in which an engine loses rows of a file because it has filters."""
 
     engine: str
-    """Name, as people write it."""
+    """Name of the engine, as people write it."""
 
     first: str = ""
-    """The first version that is concerned, as far as its numbers go; "" if it is not known."""
+    """First affected version, as far as its numbers go; "" if it is not known."""
 
     last: str = ""
-    """The last version; "" if there is none so far."""
+    """Last affected version; "" if there is none so far."""
 
     columns: str
-    """The columns that are concerned, in words: "loses rows of ..."."""
+    """Affected columns, in words: "loses rows of ..."."""
 
     is_of: Callable[[Leaf], bool]
-    """Whether the type of a column is concerned."""
+    """Function that returns whether a leaf column's type is affected."""
 
     shape: Shape = Shape.ANY
     reading: Reading = Reading.OWN
     threads: tuple[str, ...]
-    """Addresses that say more."""
+    """Addresses of threads that say more."""
 
     seen: Seen = Seen.MEASURED
 
@@ -90,11 +90,11 @@ class Hazard:
 
     @property
     def name(self) -> str:
-        """The engine, and the versions."""
+        """The name of the engine, and the affected versions."""
         return f"{self.engine} {self.versions}".rstrip()
 
     def __str__(self) -> str:
-        """Return a clause, and where to read more."""
+        """Return a clause on the hazard, with the addresses of threads."""
         schema = "" if self.reading is Reading.OWN else f", if it reads by {self.reading.value}"
         threads = f" ({', '.join(self.threads)})" if self.threads else ""
         return f"{self.name} loses rows of {self.columns}{schema}{threads}"
@@ -220,7 +220,7 @@ HAZARDS: tuple[Hazard, ...] = (
 def notes_of_hazards(
     leaf: Leaf, *, is_adjacent: bool = False, is_exact: bool = False
 ) -> Iterator[str]:
-    """Yield what readers of a column's filters should know, whatever schema they read by.
+    """Yield notes on hazards for readers of a column's filters, by any schema.
 
     Args:
         leaf: The column.
@@ -273,7 +273,7 @@ def hazards_of_engine(
 
 
 def adjacent_columns(filters: Iterable[tuple[int, int, int]]) -> frozenset[int]:
-    """Return the columns of which a filter begins where another filter ends, or the other way.
+    """Return the columns with a filter that touches another filter in the file.
 
     Args:
         filters: Leaf ordinal, offset and length of each filter, bytes.

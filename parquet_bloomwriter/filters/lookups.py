@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.values import LeafReader
 
 _SHOWN = 5
-"""Missing values that are shown, at most."""
+"""Most missing values that are shown."""
 
 _SHOWN_BYTES = 40
-"""Bytes that are shown of a missing value, at most."""
+"""Most bytes that are shown of a missing value."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Lookups:
     num_values: int = 0
     num_missing: int = 0
     shown: dict[str, str] = field(default_factory=dict)
-    """The first missing values as text, by hash."""
+    """First missing values as text, by hash."""
 
     has_zero: bool = False
     has_nan: bool = False
@@ -46,7 +46,7 @@ class Lookups:
 
     @property
     def missing(self) -> tuple[MissingValue, ...]:
-        """The first missing values, each once."""
+        """The first distinct missing values."""
         return tuple(MissingValue(text=text, hash=hash_) for hash_, text in self.shown.items())
 
 
@@ -93,7 +93,7 @@ def _note_missing(
 def _warnings(
     found: Lookups, bits: Sbbf, dtype: type[np.floating] | None, kind: HashKind
 ) -> Iterator[str]:
-    """Yield what readers look up for values of the chunk but do not find."""
+    """Yield warnings of lookups by readers that do not find values of the chunk."""
 
     def lacks(value: float) -> bool:
         return not bits.check_hash(hash_plain(np.array(value, dtype).tobytes(), kind))
@@ -107,7 +107,7 @@ def _warnings(
 
 
 def _text(value: float | bytes) -> str:
-    """Show a stored value as a literal."""
+    """Return a stored value as a literal."""
     if not isinstance(value, bytes):
         return repr(value)
     cut = value[:_SHOWN_BYTES]

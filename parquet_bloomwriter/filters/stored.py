@@ -1,4 +1,4 @@
-"""The Bloom filters that a file has: where they lie, what their headers say, and their bits.
+"""The stored Bloom filters of a file: their places, their headers, and their bits.
 
 `FilterReader` decodes the header of a filter and judges it, once for all uses: verbs that rewrite a
 file, that look values up, and that report. Nothing is refused here: a filter that must not be
@@ -45,16 +45,16 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
     ReadAt = Callable[[int, int], bytes]
-    """Returns the bytes [start, stop) of a file."""
+    """Function that returns the bytes [start, stop) of a file."""
 
     Edges = Callable[[], NDArray[np.int64] | None]
-    """Returns `Footer.edges` of a file."""
+    """Function that returns `Footer.edges` of a file."""
 
 HEADER_BYTES = 64
 """Bytes read for a header; usual ones have 15 to 19. Longer headers are read again."""
 
 _BATCH_BYTES = 32 * 1024 * 1024
-"""Bitsets that are read at once, bytes; a larger filter is read alone."""
+"""Bytes of bitsets that are read at once; a larger filter is read alone."""
 
 SHARED = "its offset is that of another column chunk's filter, too"
 BEYOND = "its bitset reaches into the footer"
@@ -65,13 +65,13 @@ UNCONFIRMED = "the footer gives no length, and nothing begins where its header s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFilter:
-    """One filter that the footer points to, and what speaks against it."""
+    """A filter that the footer points to, and the reasons against trusting it."""
 
     row_group: int
-    """0-based ordinal."""
+    """Ordinal of the row group, 0-based."""
 
     column: int
-    """0-based leaf ordinal."""
+    """Leaf ordinal of the column, 0-based."""
 
     offset: int
     """Absolute position of the header, bytes."""
@@ -88,7 +88,7 @@ class StoredFilter:
     bitset."""
 
     header: FilterHeader | None
-    """None if the header is malformed, or the bitset would reach into the footer."""
+    """The header; None if it is malformed, or the bitset would reach into the footer."""
 
     has_usual_header: bool
     """Whether the header is, byte for byte, the one that nearly all writers produce."""
@@ -100,7 +100,7 @@ class StoredFilter:
     """Why readers that trust the filter lose rows, or may; None if nothing is known."""
 
     foreign: str | None
-    """Why the bits may mean something else; None if the filter is of the released specification."""
+    """Why the bits may have another meaning; None for the released specification."""
 
     @property
     def problem(self) -> str | None:
@@ -109,7 +109,7 @@ class StoredFilter:
 
     @property
     def is_draft(self) -> bool:
-        """Whether the filter is foreign only because it is of a draft."""
+        """Return whether the filter is foreign only because it is of a draft."""
         return self.header is not None and self.foreign == DRAFT
 
     @property
@@ -119,16 +119,16 @@ class StoredFilter:
 
     @property
     def readable_length(self) -> int | None:
-        """Bytes of header and bitset; None if the bits cannot be read."""
+        """Length of header and bitset, bytes; None if the bits cannot be read."""
         return None if self.header is None else self.header.filter_length
 
     @property
     def oddities(self) -> tuple[str, ...]:
-        """What is unusual about the filter, but harmless to some readers."""
+        """Unusual facts about the filter that are harmless to some readers."""
         return tuple(_oddities(self))
 
     def trusted_header(self, dialect: Dialect = "xxhash") -> FilterHeader:
-        """Return the header of a filter that values may be looked up in.
+        """Return the header of a filter in which values may be looked up.
 
         Args:
             dialect: What a draft, whose header does not name its hash, is taken for: "murmur3", or
@@ -154,7 +154,7 @@ class FilterReader:
     """Absolute position of the footer, bytes."""
 
     edges: Edges
-    """Called only for filters whose length is not in the footer."""
+    """Function that returns `Footer.edges`; called for filters without a length in the footer."""
 
     read_at: ReadAt
 
@@ -203,7 +203,7 @@ class FilterReader:
         )
 
     def _decoded(self, offset: int) -> tuple[bytes, FilterHeader | None, int | None, str | None]:
-        """Return the first bytes of a filter, its header, its length by that, and what is wrong.
+        """Return first bytes, header, length and problem of the filter at an offset.
 
         The first bytes are the whole header, and perhaps some of the bitset.
         """
@@ -229,7 +229,7 @@ class FilterReader:
         *,
         is_shared: bool,
     ) -> str | None:
-        """Return what the length, the offset and the column say against a filter, or None."""
+        """Return a defect by the length, the offset or the column of a filter, or None."""
         length = header.filter_length
         if footer_length is None and (problem := self._unconfirmed(header, offset)):
             return problem
@@ -244,7 +244,7 @@ class FilterReader:
         return None
 
     def _unconfirmed(self, header: FilterHeader, offset: int) -> str | None:
-        """Return why the header may be damaged, where the footer gives no length; or None.
+        """Return why a header without a length in the footer may be damaged, or None.
 
         The header must be as long as the usual one, and something must begin where it says that the
         filter ends. No known writer but Impala leaves gaps.
@@ -331,7 +331,7 @@ def filters_of_columns(
 
 
 def heads_at_once(source: Source, footer: Footer, otherwise: ReadAt | None = None) -> ReadAt:
-    """Read the first bytes of every filter together, which takes few requests to a store.
+    """Return a `read_at` that has read the first bytes of all filters together, in few requests.
 
     Args:
         source: The file.
@@ -355,7 +355,7 @@ def heads_at_once(source: Source, footer: Footer, otherwise: ReadAt | None = Non
 
 
 def shared_offsets(offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which filters have an offset that another column chunk has, too.
+    """Return for each filter whether another column chunk has the same offset.
 
     Writers make a filter for each column chunk, so at most one of the chunks is right.
 
@@ -393,7 +393,7 @@ def read_bits(source: Source, stored: StoredFilter, *, kind: HashKind) -> Sbbf |
 def read_all_bits(
     source: Source, filters: Iterable[StoredFilter]
 ) -> Iterator[tuple[StoredFilter, Sbbf | None]]:
-    """Yield filters and their bits one after the other; neighbours are read together.
+    """Yield each filter with its bits, in order; neighbouring filters are read together.
 
     At most about `_BATCH_BYTES` are in memory. The blocks of drafts stay in the order stored, which
     counts and rates do not depend on.
@@ -409,7 +409,7 @@ def read_all_bits(
 
 
 def _read_heads(source: Source, footer: Footer) -> dict[int, bytes]:
-    """Read the first bytes of every filter; return them by offset."""
+    """Return the first bytes of every filter, by offset."""
     offsets = footer.chunks.value(ChunkField.BLOOM_FILTER_OFFSET)
     inside = footer.chunks.has(ChunkField.BLOOM_FILTER_OFFSET)
     inside &= (offsets > 0) & (offsets < footer.start)
@@ -424,7 +424,7 @@ def _as_stored(header: FilterHeader, data: bytes) -> Sbbf:
 
 
 def _batches(filters: Iterable[StoredFilter]) -> Iterator[list[StoredFilter]]:
-    """Cut into runs of about `_BATCH_BYTES`."""
+    """Yield runs of filters, of about `_BATCH_BYTES` each."""
     seen = 0
 
     def batch_of(stored: StoredFilter) -> int:

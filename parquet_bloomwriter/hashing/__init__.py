@@ -1,4 +1,4 @@
-"""Value -> PLAIN bytes -> 64-bit hash: one value, or a whole Arrow array.
+"""The hashes of values in filters: a value or an Arrow array -> PLAIN bytes -> 64-bit hashes.
 
 The released specification hashes with XXH64 and seed 0, its Murmur3 drafts with MurmurHash3 (the
 dialect "murmur3"). A `HashKind` is a dialect and a seed.

@@ -98,7 +98,7 @@ def _hash_views(array: pa.Array, hashes: NDArray[np.uint64]) -> int:
 
 
 def _slots(array: pa.Array) -> tuple[int, int, pa.Buffer | None]:
-    """Return the first slot, their number, and the bitmap of those that are not null."""
+    """Return the first slot, the number of slots, and the bitmap of slots that are not null."""
     return array.offset, len(array), array.buffers()[0] if array.null_count else None
 
 

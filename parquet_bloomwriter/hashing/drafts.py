@@ -50,7 +50,7 @@ def murmur3_of_array(array: pa.Array, seed: int) -> NDArray[np.uint64]:
 
 
 def _values(array: pa.Array) -> Iterator[bytes]:
-    """Yield the stored bytes of each value of an array without nulls, which has values."""
+    """Yield the stored bytes of each value of an array that has values and no nulls."""
     import pyarrow as pa
     from pyarrow import types
 

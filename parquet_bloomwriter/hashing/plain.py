@@ -1,4 +1,4 @@
-"""One stored value -> its PLAIN encoding, the bytes that are hashed.
+"""The PLAIN encoding of one stored value: the bytes that are hashed.
 
 `Sbbf.insert` and `Sbbf.check` encode values here that the caller has converted to the physical
 type. The literals of predicates are converted and encoded elsewhere, because a literal may equal

@@ -19,7 +19,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing.drafts import murmur3_of_one
 
 Dialect = Literal["xxhash", "murmur3"]
-"""Which hash a filter was made with: the released specification's, or that of its drafts."""
+"""Kind of a filter: "xxhash" for the released specification, "murmur3" for its drafts."""
 
 _MAX_SEED = 0xFFFFFFFF
 

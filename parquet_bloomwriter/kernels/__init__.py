@@ -43,7 +43,7 @@ CHOICE = "PARQUET_BLOOMWRITER_KERNELS"
 warning; `compiled` fails at import where it is not. For tests and reports of bugs."""
 
 _HOME = Path(__file__).parents[2]
-"""The folder that holds the package: a checkout, or where packages are installed."""
+"""Folder that contains the package: a checkout, or the folder of installed packages."""
 
 
 class SlowKernels(RuntimeWarning):
@@ -100,8 +100,7 @@ def _require_fresh(path: str) -> None:
 
 
 _found, MISSING = _chosen()
-"""`MISSING` is the sentence to be said once where the kernels were to be compiled and are not; else
-None."""
+"""Sentence to be said once if the kernels were to be compiled and are not; else None."""
 
 COMPILED = _found.__name__.endswith("_compiled")
 """Whether the kernels in use are compiled."""

@@ -12,16 +12,16 @@ ABSENT = -(2**63)
 """The integer of a slot whose field is absent."""
 
 HEADER, START, STOP = 0, 1, 2
-"""Columns of `spans`: position of the field header, first byte, and past the last byte."""
+"""Columns of `spans`: positions of the field header, of the first byte, and past the last byte."""
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)
 """Wire types of the compact protocol."""
 
 MAX_DEPTH = 64
-"""Structs and lists that may be open at once."""
+"""Most structs and lists that may be open at once."""
 
 MAX_FIELD = 32
-"""Field ids of interest are below this."""
+"""Limit of field ids: those of interest are below it."""
 
 TRAITS = 5
 """Numbers that a schema has for each kind of struct, besides its fields."""
@@ -31,7 +31,7 @@ SCHEMA_WORDS = 3 * MAX_FIELD + TRAITS
 (kinds, `MAX_FIELD`), then traits, shape (kinds, `TRAITS`). Kind 0 is no struct, kind 1 the root."""
 
 UNKNOWN, IGNORED = -1, -2
-"""In place of a slot: the field is not in the schema, or is known but of no interest."""
+"""Values in place of a slot: the field is not in the schema, or is known but of no interest."""
 
 ELEMENTS_SHIFT = 4
 """In the wire types, bits 4 to 7 are that of a list's elements, bits 0 to 3 the field's own."""
@@ -40,7 +40,7 @@ MAX_SCAN_BYTES = 2**31 - 1
 """Bytes that `scan` takes: positions are int32."""
 
 FULL = 9
-"""Returned if there are more structs than rows, or more pages: the arrays are too small, the bytes
+"""Number returned if there are more structs or pages than rows: the arrays are too small, the bytes
 are sound."""
 
 PROBLEMS = {
@@ -56,13 +56,13 @@ PROBLEMS = {
     11: "has a size, a number of values or an encoding that cannot be",
     12: "cannot be read",
 }
-"""By the numbers that `scan` and `walk_file` return; from 10 on of page headers."""
+"""Problems by the numbers that `scan` and `walk_file` return; from 10 on of page headers."""
 
 ENDS_EARLY, NO_SUCH_TYPE, TOO_DEEP, TOO_MANY_ELEMENTS, TWICE, LONG_VARINT = range(1, 7)
 SHORT_STRUCT, OTHER_ELEMENTS, _, LACKS_FIELD, BAD_NUMBER, UNREADABLE = range(7, 13)
 
 MAX_HEADER_BYTES = 1 << 24
-"""Bytes of a page header; pyarrow refuses longer ones."""
+"""Most bytes of a page header; pyarrow refuses longer ones."""
 
 # ---------------------------------------------------------------- pages: `walk_file`
 
@@ -93,7 +93,7 @@ SLOT_TYPE, SLOT_UNCOMPRESSED, SLOT_COMPRESSED, SLOT_DATA, SLOT_DICTIONARY, SLOT_
 followed by slots of its number of values and its encoding."""
 
 PAGE_SLOTS = 13
-"""Slots of a PageHeader, all in one row."""
+"""Number of slots of a PageHeader, all in one row."""
 
 # ---------------------------------------------------------------- filters in files: `probe_usual`
 
@@ -114,11 +114,11 @@ PIECE_BYTES = 32
 """Bytes of a block, and bytes read for a header. A header with its bitset is always longer."""
 
 NOT_IN, MIGHT_BE_IN, EMPTY, ODD = 0, 1, 2, 3
-"""Answers: the hash is not in the filter; might be in it; is not in it, and its block has no bit
-set; the filter does not have the usual header, or could not be read."""
+"""Answers to a lookup: the hash is not in the filter; might be in it; is not in it, and its block
+has no set bit; the filter does not have the usual header, or could not be read."""
 
 WITH_HEADER = 4
-"""Added to an answer if the header was read for it."""
+"""Added to an answer if the header was read for the lookup."""
 
 # ---------------------------------------------------------------- groups of filters: `probe_groups`
 
@@ -139,8 +139,9 @@ GROUP_WORDS = 11
 """
 
 MAX_MEMBERS, CHECK_BYTES = 31, 4
-"""Members of a group, at most; bytes of a checksum."""
+"""Most members of a group; bytes of a checksum."""
 
 AS_WRITTEN, NOT_AS_WRITTEN, NOT_READ = 0, 1, 2
-"""Whether what was read of a group has its checksum; or not all was read. Its answers, one byte for
-each member, 1 if the hash might be in it, mean something only in the first case."""
+"""Outcomes of a group: its bytes match the checksum; they do not; not all bytes could be read. The
+answers, one byte for each member, 1 if the hash might be in it, are valid only in the first case.
+"""

@@ -1,4 +1,4 @@
-"""Column chunks whose metadata contradict the schema, so that pyarrow must not compare statistics.
+"""Find column chunks whose metadata contradict the schema: pyarrow must not compare statistics.
 
 pyarrow looks at the statistics of the columns in a filter before it reads a row group. There its
 C++ code throws where nothing catches: a scan waits forever, and does not notice Ctrl-C, or the
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Consequence(StrEnum):
-    """What follows for a filter on the column."""
+    """The consequence of a contradiction for a filter on the column."""
 
     REFUSE = auto()
     """The file is malformed."""
@@ -58,15 +58,15 @@ class Contradiction:
     """A column whose statistics pyarrow must not compare, by its first such column chunk."""
 
     row_group: int
-    """Ordinal, 0-based."""
+    """Ordinal of the row group, 0-based."""
 
     consequence: Consequence
     problem: str
-    """A clause."""
+    """What contradicts, a clause."""
 
 
 class _Field(IntEnum):
-    """Slots of a ColumnChunk with its ColumnMetaData and their structs."""
+    """Slots for a ColumnChunk, its ColumnMetaData and the structs in it."""
 
     STRUCT = 0
     COLUMN_KEY = 1
@@ -79,7 +79,8 @@ class _Field(IntEnum):
     REPETITION_LEVELS = 8
     DEFINITION_LEVELS = 9
     STRUCTS = 10
-    """Structs and lists, of which only the insides matter; each field has a slot of its own."""
+    """First slot of structs and lists of which only the contents matter; each has a slot of its
+    own."""
 
 
 _BOUNDS = (_Field.DEPRECATED_MAX, _Field.DEPRECATED_MIN, _Field.MAX_VALUE, _Field.MIN_VALUE)
@@ -157,7 +158,7 @@ def find_contradictions(
 
 
 def _checks(chunks: Structs, leaves: Sequence[Leaf]) -> Iterator[tuple[Flags, Consequence, str]]:
-    """Yield which of the (r, c) column chunks have a problem; the gravest problem first."""
+    """Yield the flags of (r, c) column chunks with a problem; the gravest problem comes first."""
     types = np.array([leaf.physical_type for leaf in leaves], np.int64)
     widths = np.array([_width(leaf) for leaf in leaves], np.int64)
     yield (
@@ -199,7 +200,7 @@ def _checks(chunks: Structs, leaves: Sequence[Leaf]) -> Iterator[tuple[Flags, Co
 
 
 def _width(leaf: Leaf) -> int:
-    """Return the fewest bytes of a minimum or maximum that pyarrow can decode."""
+    """Return the least bytes of a minimum or maximum that pyarrow can decode."""
     return leaf.plain_width or int(leaf.physical_type == PhysicalType.BOOLEAN)
 
 

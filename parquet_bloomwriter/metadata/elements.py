@@ -1,4 +1,4 @@
-"""The leaf columns that hold the elements of lists, and the keys and values of maps.
+"""Find the leaf columns of the elements of lists, and of the keys and values of maps.
 
     list   tags { repeated list { element } }    also without `list`, or a repeated leaf alone
     map    m { repeated key_value { key, value } }
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata.schema import Leaf
 
 Part: TypeAlias = Literal["element", "key", "value"]
-"""What of a list or of a map a leaf holds."""
+"""The part of a list or map that a leaf holds."""
 
 MOST_INSIDE = 2
-"""Names of a leaf from the repeated field on: `list.element`, `key_value.key`, or one of them."""
+"""Most names of a leaf from the repeated field on, as in `list.element` and `key_value.key`."""
 
 _ENTRY: tuple[Part, Part] = ("key", "value")
 
 
 def holds_parts(leaf: Leaf) -> bool:
-    """Return whether a leaf's values are parts of a list or a map that a row has one of."""
+    """Return whether a leaf's values are parts of lists or maps, at most one of them in a row."""
     if leaf.repetitions.count(Repetition.REPEATED) != 1:
         return False
     return leaf.repetitions.index(Repetition.REPEATED) >= len(leaf.repetitions) - MOST_INSIDE
@@ -58,7 +58,7 @@ def leaves_by_part(leaves: Iterable[Leaf]) -> dict[tuple[str, Part], list[Leaf]]
 
 
 def _below_repeated(leaves: Iterable[Leaf]) -> dict[tuple[str, ...], list[Leaf]]:
-    """Return the leaves in lists and maps, by the group that has the outermost repeated field."""
+    """Return the leaves in lists and maps, by the group with the outermost repeated field."""
     found: defaultdict[tuple[str, ...], list[Leaf]] = defaultdict(list)
     for leaf in leaves:
         if Repetition.REPEATED in leaf.repetitions:

@@ -1,4 +1,4 @@
-"""How the data pages of a column chunk are encoded, by the footer.
+"""Encodings of the data pages of a column chunk, by the footer.
 
     ColumnMetaData {13: encoding_stats: list<PageEncodingStats>}
     PageEncodingStats {1: page_type, 2: encoding, 3: count}
@@ -39,9 +39,9 @@ _RELIABLE = (
     b"parquet-mr version 1.1",
     b"parquet-cpp-arrow version",
     b"parquet-rs version",
-    b"datafusion",  # It writes with parquet-rs.
+    b"datafusion",  # DataFusion writes with parquet-rs.
 )
-"""How the names of writers begin whose statistics of encodings count every data page."""
+"""Prefixes of `created_by` of writers whose statistics of encodings count every data page."""
 
 _PAGE_TYPE, _ENCODING = 1, 2
 _STATS = StructSchema.of(
@@ -53,7 +53,7 @@ _STATS = StructSchema.of(
     }
 )
 _LIST_HEADER = bytes((1 << 4 | LIST,))
-"""Field 1, a list: makes a struct of its contents, with 0 behind them."""
+"""Header byte of field 1, a list: makes a struct of the list, with 0 after it."""
 
 _PLAIN = 0
 _MOST_KEPT_BYTES = 64
@@ -75,7 +75,7 @@ def is_fully_dictionary_encoded(footer: Footer, row_group: int, column: int) -> 
 
 
 def is_certainly_dictionary_encoded(footer: Footer, row_group: int, column: int) -> bool:
-    """Return whether a writer that is known to be right says so; see `values.dictionary`."""
+    """Return whether a reliable writer says that every data page refers to the dictionary."""
     return footer.created_by.startswith(_RELIABLE) and is_fully_dictionary_encoded(
         footer, row_group, column
     )
@@ -91,7 +91,7 @@ def has_other_encodings(footer: Footer, row_group: int, column: int) -> bool:
 
 
 def without_dictionaries(footer: Footer) -> bytes:
-    """Return a footer of the same length that says of all data pages that they are PLAIN.
+    """Return a footer of the same length that says that all data pages are PLAIN.
 
     Readers then do not take the values of dictionaries for all that there are.
     """
@@ -109,7 +109,7 @@ def without_dictionaries(footer: Footer) -> bytes:
 
 
 def _refer_to_dictionary(encoded: bytes) -> bool:
-    """Return whether there are data pages in a list of PageEncodingStats, all with dictionaries."""
+    """Return whether a list of PageEncodingStats has data pages, all with dictionary encoding."""
     try:
         table = scan(_LIST_HEADER + encoded + b"\x00", _STATS)
     except MalformedFile:  # A list, but not of the structs that it should hold.
@@ -122,6 +122,6 @@ def _refer_to_dictionary(encoded: bytes) -> bool:
 
 
 _refer_to_dictionary_kept = lru_cache(maxsize=256)(_refer_to_dictionary)
-"""Nearly all column chunks of a file have one of a few lists."""
+"""Cached form: nearly all column chunks of a file have one of a few lists."""
 
 register(_refer_to_dictionary_kept.cache_clear)

@@ -1,4 +1,4 @@
-"""The fields of parquet.thrift that this package looks at, by the names the specification gives.
+"""The fields of parquet.thrift that this package reads, by the names of the specification.
 
 The enums name slots of the tables that `scan` fills. ColumnMetaData and the Statistics in it share
 the row of their ColumnChunk, so that one row has all fields of one column chunk.
@@ -15,7 +15,7 @@ from parquet_bloomwriter.kernels.layout import BINARY, BYTE, I32, I64, LIST, STR
 
 
 class FileField(IntEnum):
-    """FileMetaData."""
+    """Slots for FileMetaData."""
 
     STRUCT = 0
     SCHEMA = 2
@@ -30,7 +30,7 @@ class FileField(IntEnum):
 
 
 class SchemaField(IntEnum):
-    """SchemaElement."""
+    """Slots for SchemaElement."""
 
     STRUCT = 0
     TYPE = 1
@@ -46,7 +46,7 @@ class SchemaField(IntEnum):
 
 
 class RowGroupField(IntEnum):
-    """RowGroup."""
+    """Slots for RowGroup."""
 
     STRUCT = 0
     COLUMNS = 1
@@ -58,7 +58,7 @@ class RowGroupField(IntEnum):
 
 
 class ChunkField(IntEnum):
-    """ColumnChunk (1 to 9), its ColumnMetaData (10 to 26) and its Statistics (27 to 31)."""
+    """Slots for ColumnChunk (1 to 9), its ColumnMetaData (10 to 26) and Statistics (27 to 31)."""
 
     STRUCT = 0
     FILE_PATH = 1
@@ -85,7 +85,7 @@ class ChunkField(IntEnum):
     BLOOM_FILTER_OFFSET = 22
     BLOOM_FILTER_LENGTH = 23
     BLOOM_MARK = 24
-    """Where fields 14 and 15 of ColumnMetaData belong; the integer is the id of the field
+    """Place of fields 14 and 15 of ColumnMetaData; the integer is the id of the field
     before."""
     UNKNOWN = 25
     UNKNOWN_META = 26
@@ -101,11 +101,11 @@ PAGE_OFFSETS = [
     ChunkField.INDEX_PAGE_OFFSET,
     ChunkField.DICTIONARY_PAGE_OFFSET,
 ]
-"""The fields of a column chunk that lead to its pages."""
+"""Fields of a column chunk that hold the offsets of its pages."""
 
 
 class PageLocationField(IntEnum):
-    """PageLocation."""
+    """Slots for PageLocation."""
 
     STRUCT = 0
     OFFSET = 1
@@ -113,7 +113,7 @@ class PageLocationField(IntEnum):
 
 
 class LogicalTypeField(IntEnum):
-    """The union LogicalType, and the fields of its members."""
+    """Slots for the union LogicalType, and for the fields of its members."""
 
     STRUCT = 0
     OTHER = 1
@@ -295,4 +295,4 @@ LOGICAL_TYPE = StructSchema.of(
         ),
     }
 )
-"""TimestampType has the fields of TimeType."""
+"""Schema of LogicalType; TimestampType has the fields of TimeType."""

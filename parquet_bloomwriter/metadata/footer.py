@@ -1,4 +1,4 @@
-"""A Parquet footer as it lies in the file: every field of interest with the positions of its bytes.
+"""A view of a Parquet footer: every field of interest with the positions of its bytes.
 
 The last bytes of a file are
 
@@ -45,18 +45,18 @@ if TYPE_CHECKING:
 MAGIC = b"PAR1"
 MAGIC_ENCRYPTED = b"PARE"
 TAIL_BYTES = 8
-"""Footer length and magic."""
+"""Bytes of footer length and magic."""
 
 _MOST_SHARED = 4
-"""Times that a byte of a file may belong to a column chunk, on average. It belongs to one; writers
-that are known share no bytes."""
+"""Most column chunks to which a byte of a file may belong, on average. It belongs to one; known
+writers share no bytes."""
 
 _MIN_FILE_BYTES = len(MAGIC) + TAIL_BYTES
 _MAX_FOOTER_BYTES = 1 << 31
-"""Positions in a footer are 32-bit integers here."""
+"""Limit of a footer's size, bytes: positions in a footer are 32-bit integers here."""
 
 _SIGNATURE_BYTES = 28
-"""A nonce of 12 bytes and a GCM tag of 16, behind the metadata of a signed footer."""
+"""Bytes of the nonce (12) and GCM tag (16) after the metadata of a signed footer."""
 
 _ENCRYPTED = (ChunkField.CRYPTO_METADATA, ChunkField.ENCRYPTED_COLUMN_METADATA)
 _HIDDEN = (
@@ -74,12 +74,12 @@ _HIDDEN = (
     ChunkField.MAX_VALUE,
     ChunkField.MIN_VALUE,
 )
-"""Fields that the view leaves out of encrypted column chunks: what they lead to is encrypted, too,
-and writers leave out or falsify what would say something about the values."""
+"""Fields that the view leaves out of encrypted column chunks: the structures they lead to are
+encrypted, too, and writers leave out or falsify what would say something about the values."""
 
 _MAX_KNOWN, _MAX_KNOWN_BYTES = 128, 64 * 1024
 _known_schemas: dict[bytes, Schema] = {}
-"""By the schema's bytes."""
+"""Schemas that were parsed before, by the schema's bytes."""
 
 register(_known_schemas.clear)
 
@@ -97,44 +97,44 @@ class Structs:
     """
 
     values: NDArray[np.int64]
-    """Shape (..., slots)."""
+    """Integers of the fields (lengths, for binaries and lists), shape (..., slots)."""
 
     spans: NDArray[np.int32]
-    """Shape (..., slots, 3): `HEADER`, `START`, `STOP`."""
+    """Positions `HEADER`, `START` and `STOP` of the fields, shape (..., slots, 3)."""
 
     def value(self, field: int) -> NDArray[np.int64]:
         """Return the integers (lengths, for binaries and lists) of a field, `ABSENT` if not set."""
         return self.values[..., field]
 
     def has(self, field: int) -> NDArray[np.bool_]:
-        """Return where the field is set."""
+        """Return whether each struct has the field."""
         return self.spans[..., field, START] >= 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Footer:
-    """The view of one footer."""
+    """The view of a Parquet footer."""
 
     data: bytes
-    """FileMetaData, Thrift compact bytes, and its signature if it has one."""
+    """Bytes of FileMetaData, Thrift compact, and of its signature if it has one."""
 
     start: int
-    """Absolute position of `data` in the file, in bytes."""
+    """Absolute position of `data` in the file, bytes."""
 
     schema: Schema
-    """The c leaf columns."""
+    """Schema with the c leaf columns."""
 
     file: Structs
-    """FileMetaData: shape (1, slots), by `FileField`."""
+    """Fields of FileMetaData, shape (1, slots), by `FileField`."""
 
     row_groups: Structs
-    """Shape (r, slots), by `RowGroupField`."""
+    """Fields of the row groups, shape (r, slots), by `RowGroupField`."""
 
     chunks: Structs
-    """Column chunks with their ColumnMetaData, shape (r, c, slots), by `ChunkField`."""
+    """Fields of column chunks with their ColumnMetaData, shape (r, c, slots), by `ChunkField`."""
 
     _crowded: list[bool] = dataclasses.field(default_factory=list, repr=False)
-    """The result of `is_crowded`, once it is known."""
+    """Result of `is_crowded`, empty until it is known."""
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
@@ -143,12 +143,12 @@ class Footer:
 
     @property
     def num_row_groups(self) -> int:
-        """Row groups, r."""
+        """Number of row groups, r."""
         return len(self.row_groups.values)
 
     @property
     def file_size(self) -> int:
-        """Bytes of the whole file."""
+        """Size of the whole file, bytes."""
         return self.start + len(self.data) + TAIL_BYTES
 
     @property
@@ -158,18 +158,18 @@ class Footer:
 
     @property
     def encrypted(self) -> NDArray[np.bool_]:
-        """Whether each column chunk is encrypted, shape (r, c)."""
+        """Return whether each column chunk is encrypted, shape (r, c)."""
         return _encrypted(self.chunks)
 
     @property
     def created_by(self) -> bytes:
-        """Name and version that the writer gave itself, b"" if absent."""
+        """Name and version of the writer, b"" if absent."""
         length = int(self.file.value(FileField.CREATED_BY)[0])
         stop = int(self.file.spans[0, FileField.CREATED_BY, STOP])
         return self.data[stop - length : stop] if length > 0 else b""
 
     def chunk_starts(self) -> NDArray[np.int64]:
-        """Return the first byte of each column chunk, its smallest positive page offset.
+        """Return the first byte of each column chunk: its least positive page offset.
 
         Sizes are no help: some writers leave the dictionary page out of them. An offset of zero or
         below means that there is no such page (row groups without rows).
@@ -184,7 +184,7 @@ class Footer:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether column chunks claim several times the bytes of the file.
+        """Return whether column chunks claim several times the bytes of the file.
 
         Many chunks then share their bytes. Reading each of them would take time that has nothing to
         do with the size of the file.
@@ -197,7 +197,7 @@ class Footer:
         return self._crowded[0]
 
     def edges(self) -> NDArray[np.int64] | None:
-        """Return where column chunks, page indexes, filters and the footer begin, ascending.
+        """Return the starts of column chunks, page indexes, filters and the footer, ascending.
 
         None for files of Impala, which writes copies of the chunks' metadata in between.
         """
@@ -214,7 +214,7 @@ class Footer:
 
 
 def distinct_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return each row of an array once, in ascending order.
+    """Return the distinct rows of an array, in ascending order.
 
     `np.unique` does the same, but imports NumPy's masked arrays, which takes 5 ms.
 
@@ -228,7 +228,7 @@ def distinct_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def locate_footer(head: bytes, tail: bytes, file_size: int) -> int:
-    """Check both magics and return the footer's absolute position.
+    """Return the footer's absolute position; check both magics.
 
     Args:
         head: The first 4 bytes of the file.
@@ -334,8 +334,8 @@ def _hide_encrypted(chunks: Structs) -> None:
 def _in_order(table: Table) -> tuple[Structs, Structs, Structs] | None:
     """Return schema elements, row groups and chunks, shape (r, c, slots), as views of the table.
 
-    Nearly always the schema comes first, then each row group with its c chunks. None if the structs
-    are in another order.
+    Nearly always the schema comes first, then each row group with its c chunks. Return None if the
+    structs are in another order.
     """
     num_elements, num_row_groups = (
         int(table.values[0, field]) for field in (FileField.SCHEMA, FileField.ROW_GROUPS)
@@ -358,7 +358,7 @@ def _in_order(table: Table) -> tuple[Structs, Structs, Structs] | None:
 
 
 def _by_kind(table: Table) -> tuple[Structs, Structs, Structs]:
-    """Return the same for structs in any order; the chunks have shape (n, slots)."""
+    """Return the structs like `_in_order`, for any order; the chunks have shape (n, slots)."""
 
     def structs(kind: str) -> Structs:
         rows = table.kinds == FOOTER.names.index(kind)
@@ -368,7 +368,7 @@ def _by_kind(table: Table) -> tuple[Structs, Structs, Structs]:
 
 
 def _schema(file: Structs, elements: Structs, data: bytes, start: int) -> Schema:
-    """Return the schema. Files of one table have the same schema, byte for byte."""
+    """Return the schema of a file; files whose schemas have the same bytes share it."""
     _, begin, end = file.spans[0, FileField.SCHEMA].tolist()
     encoded = data[begin:end]
     schema = _known_schemas.get(encoded)

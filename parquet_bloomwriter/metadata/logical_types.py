@@ -1,4 +1,4 @@
-"""What the values of a leaf column mean: its logical type, or the older converted type.
+"""The meaning of a leaf column's values: its logical type, or the older converted type.
 
 Where both types are given, the logical type counts. If it does not fit the physical type, or is not
 known here, the kind is `Kind.UNDEFINED`, and nothing is concluded about the column's values.
@@ -31,18 +31,18 @@ _UNITS: Final = {
     LogicalTypeField.MICROS: _MICROS,
     LogicalTypeField.NANOS: 1,
 }
-"""Members of the union TimeUnit -> nanoseconds."""
+"""Nanoseconds of one unit, by member of the union TimeUnit."""
 
 
 class Kind(Enum):
-    """Families of types that compare with literals in the same way."""
+    """Kinds of types whose values compare with literals in the same way."""
 
     INTEGER = auto()
     DECIMAL = auto()
     FLOATING = auto()
     BOOLEAN = auto()
     TEXT = auto()
-    """STRING, ENUM, JSON."""
+    """The logical types STRING, ENUM and JSON."""
     BINARY = auto()
     """BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY without a logical type, BSON."""
     UUID = auto()
@@ -56,26 +56,26 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnType:
-    """The type of a column's values."""
+    """The type of the values of a column."""
 
     kind: Kind
     bits: int = 0
-    """INTEGER and FLOATING: width of the values."""
+    """Width of INTEGER and FLOATING values, bits."""
 
     is_signed: bool = True
-    """INTEGER: whether the values are signed."""
+    """Whether INTEGER values are signed."""
 
     scale: int = 0
-    """DECIMAL: digits after the point."""
+    """Digits of DECIMAL values after the point."""
 
     precision: int = 0
-    """DECIMAL: digits in all."""
+    """Digits of DECIMAL values in all."""
 
     unit: int = 1
-    """TIME and TIMESTAMP: nanoseconds of one unit."""
+    """Nanoseconds of one unit of TIME and TIMESTAMP values."""
 
     is_adjusted: bool = False
-    """TIME and TIMESTAMP: whether values are in UTC, or else of a local clock."""
+    """Whether TIME and TIMESTAMP values are in UTC, or else of a local clock."""
 
 
 Types = dict[PhysicalType, ColumnType]
@@ -144,8 +144,8 @@ _CONVERTED: Final[dict[int, Types]] = {
     ConvertedType.JSON: _TEXT,
     ConvertedType.BSON: _BSON,
 }
-"""What each converted type makes of the physical types. DECIMAL is missing because it has a scale
-and a precision; of MAP, LIST and INTERVAL no equality is known here."""
+"""Column types by converted type and physical type. DECIMAL is missing because it has a scale and a
+precision; of MAP, LIST and INTERVAL no equality is known here."""
 
 _PLAIN_LOGICAL: Final[dict[int, Types]] = {
     LogicalType.STRING: _TEXT,
@@ -154,17 +154,17 @@ _PLAIN_LOGICAL: Final[dict[int, Types]] = {
     LogicalType.JSON: _TEXT,
     LogicalType.BSON: _BSON,
 }
-"""Members of LogicalType without fields."""
+"""Column types by members of LogicalType without fields."""
 
 _FIXED: Final[dict[int, tuple[int, ColumnType]]] = {
     LogicalType.UUID: (16, ColumnType(kind=Kind.UUID)),
     LogicalType.FLOAT16: (2, ColumnType(kind=Kind.FLOATING, bits=16)),
 }
-"""Members of LogicalType that are FIXED_LEN_BYTE_ARRAY of one length, bytes."""
+"""Length in bytes, and column type, of members of LogicalType that are FIXED_LEN_BYTE_ARRAY."""
 
 
 def type_of(leaf: Leaf) -> ColumnType:
-    """Return what the values of a column mean."""
+    """Return the type of a column's values."""
     if leaf.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY and not leaf.type_length:
         return _UNDEFINED
     if leaf.logical_type:
@@ -191,7 +191,7 @@ def _logical(leaf: Leaf) -> ColumnType:
 
 
 def _parametrized(member: int, fields: Mapping[int, int]) -> Types:
-    """Return the types of a member of LogicalType that has fields; none if a field is wrong."""
+    """Return the types of a member of LogicalType with fields; empty if a field is wrong."""
     try:
         if member == LogicalType.DECIMAL:
             return _decimal(fields[LogicalTypeField.SCALE], fields[LogicalTypeField.PRECISION])
@@ -214,7 +214,7 @@ _ANNOTATED: Final[dict[int, str]] = {
     ConvertedType.BSON: "BSON",
     ConvertedType.INTERVAL: "INTERVAL",
 }
-"""Names of converted types whose `ColumnType` does not tell them apart."""
+"""Names of converted types that have no `ColumnType` of their own."""
 
 
 def type_name(leaf: Leaf) -> str:
@@ -253,7 +253,7 @@ def _annotation(leaf: Leaf) -> str:
 
 
 def _has_no_equality(leaf: Leaf) -> bool:
-    """Tell whether the logical type is known, but says nothing about which values are equal."""
+    """Return whether the logical type is known, but defines no equality of values."""
     if leaf.logical_type:
         return leaf.logical_type_id in (
             LogicalType.UNKNOWN,

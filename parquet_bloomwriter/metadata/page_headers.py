@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def _counts(slot: int, encoding_id: int) -> StructKind:
-    """Describe the number of values and the encoding, in the slots behind that of their struct."""
+    """Return the kind of a struct whose number of values and encoding get the next two slots."""
     return StructKind(
         slots={1: (slot + 1, I32), encoding_id: (slot + 2, I32)},
         shares_row=True,
@@ -65,13 +65,13 @@ PAGE_HEADER = StructSchema.of(
 )
 
 _STRUCTS = {DATA_PAGE: SLOT_DATA, DICTIONARY_PAGE: SLOT_DICTIONARY, DATA_PAGE_V2: SLOT_DATA_V2}
-"""The struct that a page of a type must have."""
+"""Slot of the struct that a page of each type must have."""
 
 _MAX_INT32 = 2**31 - 1
 
 
 def page_columns(slots: Sequence[int]) -> tuple[int, tuple[int, ...]]:
-    """Return the problem of a page header, or 0, and the columns of its page behind the first two.
+    """Return a page header's problem, or 0, and the columns of its page after the first two.
 
     Args:
         slots: The integers of the header, `PAGE_SLOTS` in number; see `layout`.

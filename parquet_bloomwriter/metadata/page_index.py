@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OffsetIndex:
-    """One OffsetIndex as it lies in the file."""
+    """An OffsetIndex of a file."""
 
     start: int
-    """Absolute position, bytes."""
+    """Absolute position in the file, bytes."""
 
     data: bytes
-    """Thrift compact bytes."""
+    """Bytes of the OffsetIndex, Thrift compact."""
 
     offsets: NDArray[np.int64]
-    """Absolute position of each of the n pages."""
+    """Absolute position of each of the n pages, shape (n,)."""
 
     spans: NDArray[np.int32]
-    """Bytes of `data` that hold each offset: start and stop, shape (n, 2)."""
+    """Start and stop in `data` of the bytes of each offset, shape (n, 2)."""
 
     is_movable: bool
-    """Whether all its positions are known, and can be rewritten and restored."""
+    """Whether all its offsets are known, and can be rewritten and restored."""
 
     @property
     def stop(self) -> int:

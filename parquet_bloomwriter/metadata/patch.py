@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata.footer import Footer, Structs
 
     Move = Callable[[NDArray[np.int64]], NDArray[np.int64]]
-    """Returns the new positions of old ones."""
+    """Function that returns the new positions of old ones."""
 
 
 CHUNK_OFFSETS = (
@@ -68,7 +68,7 @@ _LONG_IDS = encode_zigzag(BLOOM_FILTER_OFFSET_ID) + encode_zigzag(BLOOM_FILTER_L
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Put `data` in the place of the bytes [start, stop)."""
+    """An edit that replaces the bytes [start, stop) by `data`."""
 
     start: int
     stop: int
@@ -134,7 +134,7 @@ def offset_fields(footer: Footer) -> Iterator[tuple[Structs, int]]:
 
 
 def offset_edits(footer: Footer, move: Move, *, except_bloom: NDArray[np.bool_]) -> Iterator[Edit]:
-    """Rewrite every absolute position that `move` changes.
+    """Yield edits that rewrite every absolute position that `move` changes.
 
     Args:
         footer: The footer as it is.
@@ -154,7 +154,7 @@ def offset_edits(footer: Footer, move: Move, *, except_bloom: NDArray[np.bool_])
 
 
 def index_length_edits(footer: Footer, lengths: Mapping[int, int]) -> Iterator[Edit]:
-    """Set the lengths of OffsetIndexes.
+    """Yield edits that set the lengths of OffsetIndexes.
 
     Args:
         footer: The footer as it is.
@@ -171,7 +171,7 @@ def index_length_edits(footer: Footer, lengths: Mapping[int, int]) -> Iterator[E
 
 
 def bloom_edit(footer: Footer, row_group: int, column: int, place: tuple[int, int] | None) -> Edit:
-    """Set a column chunk's Bloom filter offset and length, or remove both.
+    """Return an edit that sets a column chunk's filter offset and length, or removes both.
 
     Args:
         footer: The footer as it is.
@@ -214,7 +214,7 @@ def bloom_edit(footer: Footer, row_group: int, column: int, place: tuple[int, in
 
 
 def longer_than_needed(footer: Footer) -> bool:
-    """Return whether any number that may have to change is written in more bytes than it needs.
+    """Return whether a number that may change is written in more bytes than necessary.
 
     Changing such a varint back and forth would not restore it. Offsets of filters do not count:
     they come and go with the filters.

@@ -34,11 +34,11 @@ _FIELDS = np.array(
     [SchemaField.STRUCT, SchemaField.NAME, SchemaField.LOGICAL_TYPE, SchemaField.LOGICAL_TYPE]
 )
 _ENDS = np.array([START, STOP, START, STOP])
-"""Of each SchemaElement: which end of the field is needed."""
+"""For each of `_FIELDS`, the end of the field that is needed."""
 
 
 class PhysicalType(IntEnum):
-    """parquet.thrift, Type."""
+    """Physical types (parquet.thrift, Type)."""
 
     BOOLEAN = 0
     INT32 = 1
@@ -62,7 +62,7 @@ LENGTH_BYTES = 4
 
 
 class Repetition(IntEnum):
-    """parquet.thrift, FieldRepetitionType."""
+    """Repetitions (parquet.thrift, FieldRepetitionType)."""
 
     REQUIRED = 0
     OPTIONAL = 1
@@ -70,7 +70,7 @@ class Repetition(IntEnum):
 
 
 class ConvertedType(IntEnum):
-    """parquet.thrift, ConvertedType."""
+    """Converted types (parquet.thrift, ConvertedType)."""
 
     UTF8 = 0
     MAP = 1
@@ -97,7 +97,7 @@ class ConvertedType(IntEnum):
 
 
 class LogicalType(IntEnum):
-    """parquet.thrift, union LogicalType: field ids of its members."""
+    """Logical types (parquet.thrift, union LogicalType): field ids of its members."""
 
     STRING = 1
     MAP = 2
@@ -120,7 +120,7 @@ class LogicalType(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """One leaf column."""
+    """A leaf column of a file."""
 
     ordinal: int
     """0-based position among the leaves, and of its column chunk in every row group."""
@@ -134,16 +134,16 @@ class Leaf:
     physical_type: PhysicalType
 
     type_length: int | None
-    """Bytes of a FIXED_LEN_BYTE_ARRAY."""
+    """Length of a FIXED_LEN_BYTE_ARRAY, bytes; None for other types."""
 
     converted_type: int | None
-    """parquet.thrift, ConvertedType."""
+    """Converted type (parquet.thrift, ConvertedType); None without one."""
 
     scale: int | None
     precision: int | None
 
     logical_type: bytes
-    """The union LogicalType as it stands in the footer, Thrift compact bytes; empty if absent."""
+    """Bytes of the union LogicalType in the footer, Thrift compact; empty if absent."""
 
     @property
     def name(self) -> str:
@@ -157,19 +157,19 @@ class Leaf:
 
     @property
     def plain_width(self) -> int | None:
-        """Bytes of a value in PLAIN encoding; None for BYTE_ARRAY and BOOLEAN."""
+        """Length of a value in PLAIN encoding, bytes; None for BYTE_ARRAY and BOOLEAN."""
         if self.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY:
             return self.type_length or 0
         return _PLAIN_WIDTHS.get(self.physical_type)
 
     @property
     def is_interval(self) -> bool:
-        """Whether the values are of the INTERVAL type, which readers do not hash alike."""
+        """Return whether the values are of the INTERVAL type, which readers do not hash alike."""
         return self.converted_type == ConvertedType.INTERVAL
 
     @property
     def is_decimal(self) -> bool:
-        """Whether the values are decimals."""
+        """Return whether the values are decimals."""
         return (
             self.converted_type == ConvertedType.DECIMAL
             or self.logical_type_id == LogicalType.DECIMAL
@@ -177,12 +177,12 @@ class Leaf:
 
     @property
     def has_unknown_logical_type(self) -> bool:
-        """Whether the logical type is none that parquet.thrift has had so far."""
+        """Return whether the logical type is unknown: parquet.thrift has no such member so far."""
         return not 0 <= self.logical_type_id <= max(LogicalType)
 
     @property
     def is_float16(self) -> bool:
-        """Whether the values are half-precision floating-point numbers."""
+        """Return whether the values are half-precision floating-point numbers."""
         return (
             self.logical_type_id == LogicalType.FLOAT16
             and self.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
@@ -242,7 +242,7 @@ class Schema:
 def leaves_of(
     data: bytes, values: NDArray[np.int64], spans: NDArray[np.int32], *, origin: int
 ) -> tuple[Leaf, ...]:
-    """Walk the schema tree.
+    """Return the leaf columns, by a walk through the schema tree.
 
     Args:
         data: The footer.

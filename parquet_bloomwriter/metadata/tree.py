@@ -1,4 +1,4 @@
-"""The tree of a file's columns, with names and field ids, as table formats look for columns.
+"""The column tree of a file, with names and field ids, as table formats look for columns.
 
 Table formats find a column by the ids or names of the groups and leaves on its way; `Schema` has
 the leaves alone.
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ColumnNode:
-    """A column or group of a file."""
+    """A leaf column or group of a file."""
 
     name: str
     field_id: int
-    """ABSENT if it has none."""
+    """Field id; ABSENT if the node has none."""
 
     repetition: Repetition
     leaf: Leaf | None = None
@@ -37,7 +37,7 @@ class ColumnNode:
 
 
 def column_tree(footer: Footer) -> ColumnNode:
-    """Return the root of a file's columns, as metadata.schema walks them, with their field ids."""
+    """Return the root of a file's column tree, with field ids."""
     table = scan(footer.data, FOOTER, origin=footer.start)
     elements = table.kinds == FOOTER.names.index("SchemaElement")
     values, spans = table.values[elements].tolist(), table.spans[elements]
@@ -66,19 +66,19 @@ def column_tree(footer: Footer) -> ColumnNode:
 
 
 def nodes_below(node: ColumnNode) -> Iterator[ColumnNode]:
-    """Yield all columns and groups in a group, each before what is in it."""
+    """Yield all columns and groups in a group; each group comes before its contents."""
     for child in node.children:
         yield child
         yield from nodes_below(child)
 
 
 def has_ids(node: ColumnNode) -> bool:
-    """Whether a node below this one has a field id."""
+    """Return whether any node below this one has a field id."""
     return any(one.field_id != ABSENT or has_ids(one) for one in node.children)
 
 
 def is_repeated(node: ColumnNode) -> bool:
-    """Whether a node may occur several times in its group."""
+    """Return whether a node may occur several times in its group."""
     return node.repetition == Repetition.REPEATED
 
 

@@ -1,4 +1,4 @@
-"""Conditions on rows: SQL, lists and pyarrow expressions -> one tree; the tree -> pyarrow, or SQL.
+"""Predicates, conditions on rows: parsed from SQL, lists and expressions into one tree.
 
     notation        SQL text, pyarrow's lists, pyarrow expressions      sql, dnf, arrow_in
                     Polars expressions, for their source alone          polars_in
@@ -35,7 +35,7 @@ def __dir__() -> list[str]:
 
 
 Filters: TypeAlias = "Expression | str | Sequence[Any]"
-"""What `parse` takes; also expressions of pyarrow, which has no type stubs for them."""
+"""A predicate that `parse` takes; also expressions of pyarrow, which have no type stubs."""
 
 
 def parse(filters: object) -> Expression:
@@ -76,7 +76,7 @@ def _parse_sql(text: str) -> Expression:
 
 
 _KEPT_LENGTH = 4096
-"""Characters of SQL text whose tree is kept: short conditions are often parsed again."""
+"""Most characters of SQL text whose tree is cached: short conditions are often parsed again."""
 
 _of_text = lru_cache(maxsize=64)(_parse_sql)
 
@@ -84,5 +84,5 @@ register(_of_text.cache_clear)
 
 
 def is_arrow(filters: object) -> bool:
-    """Whether filters are a pyarrow expression; pyarrow is not imported to find out."""
+    """Return whether filters are a pyarrow expression; pyarrow is not imported to find out."""
     return is_of_library(filters, "pyarrow", "Expression")

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a schema."""
+    """A column of an Arrow schema, or a field of a struct in it."""
 
     path: tuple[str, ...]
-    """Names from the top level down; they may have dots."""
+    """Names from the top level down; they may contain dots."""
 
     type: pa.DataType
 
     @property
     def name(self) -> str:
-        """Dotted path."""
+        """Dotted path of the column."""
         return ".".join(self.path)
 
     @property
     def field(self) -> pc.Expression:
-        """The expression that refers to the column."""
+        """Expression of pyarrow that refers to the column."""
         import pyarrow.compute as pc
 
         return pc.field(*self.path)
@@ -78,7 +78,7 @@ def _fields(parent: pa.Schema | pa.DataType) -> Iterator[pa.Field]:
 
 
 def has_name(field: pa.Field) -> bool:
-    """Whether the name is UTF-8. A column with another name, against the rules, cannot be named."""
+    """Return whether a field's name is UTF-8; another name, which is invalid, cannot be used."""
     try:
         return isinstance(field.name, str)
     except UnicodeDecodeError:
@@ -142,7 +142,7 @@ def type_of_part(column: Column, part: Part) -> pa.DataType:
 
 
 def is_text(type_: pa.DataType) -> bool:
-    """Whether values are text, in any of Arrow's layouts."""
+    """Return whether values are text, in any of Arrow's layouts."""
     import pyarrow as pa
 
     types = pa.types
@@ -152,12 +152,12 @@ def is_text(type_: pa.DataType) -> bool:
 
 
 def is_uuid(type_: pa.DataType) -> bool:
-    """Whether values are UUIDs: 16 bytes that text means in its usual spelling."""
+    """Return whether values are UUIDs: 16 bytes that text means in its usual spelling."""
     return getattr(type_, "extension_name", "") == "arrow.uuid"
 
 
 def is_binary(type_: pa.DataType) -> bool:
-    """Whether values are bytes, in any of Arrow's layouts."""
+    """Return whether values are bytes, in any of Arrow's layouts."""
     import pyarrow as pa
 
     types = pa.types

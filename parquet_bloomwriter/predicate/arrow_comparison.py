@@ -1,4 +1,4 @@
-"""One column and literals -> a pyarrow expression.
+"""Comparisons of one column with literals, as pyarrow expressions.
 
 `compare` and `compare_with_any` follow SQL, with exact literals: each becomes a value of the
 column's own type, or a bound between two of them (`literals.arrow`).
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Operator, Value
 
 _MOST_CONDITIONS = 2_000
-"""Conditions joined by AND, or by OR, and calls in each other. pyarrow recurses over them: some
+"""Most conditions joined by AND, or by OR, and most nested calls. pyarrow recurses over them: some
 thousands more overflow its stack, and end the process."""
 
 _BETWEEN: dict[Operator, Operator] = {"<": "<=", "<=": "<=", ">": ">", ">=": ">"}
-"""The operator for the floor of a literal that is not a value of the column's type."""
+"""Operator for the floor of a literal that is not a value of the column's type."""
 
 
 class Operand(Protocol):
@@ -52,24 +52,24 @@ class Operand(Protocol):
 
     @property
     def name(self) -> str:
-        """Name, for messages."""
+        """Name of the operand, for messages."""
         ...
 
     @property
     def type(self) -> pa.DataType:
-        """Type of the values."""
+        """Arrow type of the values."""
         ...
 
     @property
     def field(self) -> pc.Expression:
-        """The expression that yields the values."""
+        """Expression of pyarrow that yields the values."""
         ...
 
 
 def compare(
     column: Operand, operator_: Operator, value: Value | None, *, is_negated: bool
 ) -> pc.Expression:
-    """Return what is true where `column operator value` is true; or, negated, where it is false.
+    """Return an expression true where `column operator value` is true; or, negated, false.
 
     Raises:
         InvalidArgument: If SQL does not compare the literal with the column.
@@ -99,7 +99,7 @@ def compare(
 def compare_with_any(
     column: Operand, values: Sequence[Value], *, is_negated: bool, is_sql: bool
 ) -> pc.Expression:
-    """Return what is true where `column IN values` is true; or, negated, where it is false.
+    """Return an expression true where `column IN values` is true; or, negated, false.
 
     Args:
         column: The column.
@@ -130,17 +130,17 @@ def compare_with_any(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prepared:
-    """An operand with literals of a type that pyarrow compares it with."""
+    """An operand, and literals of the type with which pyarrow compares it."""
 
     field: pc.Expression
     type: pa.DataType
-    """Type of the literals."""
+    """Arrow type of the literals."""
 
     floors: list[ArrowFloor]
-    """Each literal, or the value of the type below it."""
+    """Floor of each literal: the literal itself, or the value of the type below it."""
 
     def between(self, found: ArrowFloor) -> pc.Expression:
-        """Return what is true of all values that equal a literal."""
+        """Return an expression true of all values that equal a literal."""
         import pyarrow as pa
 
         first, last = pa.scalar(found.first, self.type), pa.scalar(found.floor, self.type)
@@ -204,7 +204,7 @@ def joined(conditions: Sequence[pc.Expression], *, by_and: bool) -> pc.Expressio
 
 
 def check_number(number: int, what: str = "conditions") -> None:
-    """Refuse conditions that would overflow pyarrow's stack.
+    """Refuse so many conditions that pyarrow's stack would overflow.
 
     Args:
         number: Of what is joined, or lies in each other.
@@ -241,7 +241,7 @@ def compare_as_pyarrow(column: Column, operator_: str, value: object) -> pc.Expr
 
 
 def _membership(column: Column, values: pa.Array, *, is_negated: bool) -> pc.Expression:
-    """Compare with each value, as pyarrow's `is_in` misreads statistics where types differ."""
+    """Return a comparison with each value: `is_in` misreads statistics where types differ."""
     if values.type == column.type or not len(values):
         condition = column.field.isin(values)
         return ~condition if is_negated else condition

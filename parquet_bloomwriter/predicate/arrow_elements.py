@@ -1,4 +1,4 @@
-"""Conditions on the elements of lists, and the keys and values of maps -> pyarrow expressions.
+"""Conditions on the elements of lists, and keys and values of maps, as pyarrow expressions.
 
 No function of pyarrow 26 finds an element in a list of an expression (`map_lookup` finds a key in
 a map). So this module registers a function of its own, written in Python:
@@ -38,7 +38,7 @@ _ELEMENT, _ROW = "element", "row"
 
 
 def holds(column: Column, node: Holds, *, is_negated: bool) -> pc.Expression:
-    """Return what is true where a list or map holds a value; or, negated, where that is false.
+    """Return an expression true where a list or map holds a value; or, negated, does not.
 
     Args:
         column: The list or the map.
@@ -82,13 +82,13 @@ class _Elements:
 
     @property
     def field(self) -> pc.Expression:
-        """The elements, for `any`."""
+        """The elements, as an expression for `any`."""
         import pyarrow.compute as pc
 
         return pc.field(_ELEMENT)
 
     def any(self, condition: pc.Expression) -> pc.Expression:
-        """Return what is true of lists with an element for which a condition is true."""
+        """Return an expression true of lists with an element for which a condition is true."""
         import pyarrow.compute as pc
 
         name = _registered(self.column.type)
@@ -97,13 +97,13 @@ class _Elements:
 
 
 _functions: dict[pa.DataType, str] = {}
-"""Names of the functions that are registered, by the type of lists and maps."""
+"""Names of the registered functions, by the type of lists or maps."""
 
 _conditions: dict[int, pc.Expression] = {}
-"""The conditions that were asked for last, by their numbers."""
+"""Conditions that were used last, by their numbers."""
 
 _MOST_CONDITIONS = 10_000
-"""Conditions to keep, some 10 MB; an older one fails if it is still evaluated."""
+"""Most conditions that are kept, about 10 MB; evaluating an older one fails."""
 
 _numbers = itertools.count()
 _lock = Lock()
@@ -156,7 +156,7 @@ def _any_element(context: Any, container: Any, part: Any, condition: Any) -> pa.
 
 
 def _constant(argument: Any) -> Any:  # noqa: ANN401  of arrow
-    """Return the value of an argument that is a constant.
+    """Return the value of a constant argument.
 
     pyarrow passes arrays of one value if all arguments are constants: of a file without the column,
     whose lists are null, before it reads the file.
@@ -167,9 +167,9 @@ def _constant(argument: Any) -> Any:  # noqa: ANN401  of arrow
 
 
 def _flattened(container: Any, part: Part) -> tuple[pa.Array, Any]:  # noqa: ANN401  arrays without stubs
-    """Return the elements of all lists, and the row that each belongs to; null lists may have some.
+    """Return the elements of all lists, and the row of each element; null lists may have elements.
 
-    Arrays may be slices: offsets are those of the slice, values those of the whole.
+    Arrays may be slices: offsets are those of the slice, values those of the whole array.
     """
     import numpy as np
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""pyarrow expressions -> trees.
+"""Parse pyarrow expressions into trees.
 
 pyarrow has no way to walk an expression, but pickles it as Arrow C++ serializes it: an Arrow IPC
 file with one record batch of one row. The metadata of its schema lists the tree in the order of
@@ -53,25 +53,25 @@ if TYPE_CHECKING:
 Pair: TypeAlias = tuple[str, str]
 
 _NOT_TAKEN_APART = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
-"""What `take_apart` may raise for an expression of unknown form."""
+"""Errors that `take_apart` may raise for an expression of unknown form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function and its arguments."""
+    """A function call in a pyarrow expression."""
 
     function: str
     arguments: tuple[Node, ...]
     options: Any
-    """A scalar of a struct; None if the function has none."""
+    """Options of the function, a struct scalar; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column."""
+    """A column in a pyarrow expression."""
 
     path: str
-    """Dotted."""
+    """Dotted path of the column."""
 
     names: tuple[str, ...]
     """From the top level down."""
@@ -79,23 +79,23 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal."""
+    """A literal in a pyarrow expression."""
 
     scalar: Any
-    """A scalar of pyarrow."""
+    """Value of the literal, a scalar of pyarrow."""
 
 
 Node: TypeAlias = Call | Field | Literal
 
 
 def columns_in(expression: pc.Expression) -> list[str] | None:
-    """Return the dotted paths of the columns in a pyarrow expression; None if that is not known."""
+    """Return the dotted paths of the columns in a pyarrow expression; None if not known."""
     fields = fields_in(expression)
     return None if fields is None else [field.path for field in fields]
 
 
 def fields_in(expression: pc.Expression) -> list[Field] | None:
-    """Return the columns in a pyarrow expression; None if that is not known."""
+    """Return the columns in a pyarrow expression; None if not known."""
     import pyarrow as pa
 
     try:
@@ -130,7 +130,7 @@ def take_apart(expression: object) -> Node:
 
 
 def nesting_of(expression: object) -> int:
-    """Return how many calls of a pyarrow expression lie in each other; 0 if that is not known."""
+    """Return the depth of nested calls of a pyarrow expression; 0 if it is not known."""
     import pyarrow as pa
 
     try:
@@ -220,7 +220,7 @@ _COMPARISONS: dict[str, tuple[Operator, Operator]] = {
     "greater": (">", "<"),
     "greater_equal": (">=", "<="),
 }
-"""pyarrow's function -> the operator with the column on the left, and on the right."""
+"""Operators by pyarrow's function, with the column on the left, and on the right."""
 
 _CONNECTIVES: dict[str, type[And | Or]] = {
     "and": And,
@@ -230,7 +230,8 @@ _CONNECTIVES: dict[str, type[And | Or]] = {
     "or_": Or,
     "or_kleene": Or,
 }
-"""Functions without Kleene's logic are true for fewer rows, never for more."""
+"""Connectives by pyarrow's function; those without Kleene's logic are true for fewer rows, never
+more."""
 
 _MATCH, _SKIP = 0, 1
 """SetLookupOptions::NullMatchingBehavior of Arrow C++."""

@@ -1,4 +1,4 @@
-"""Trees, pyarrow's lists and pyarrow expressions -> pyarrow expressions true for the same rows.
+"""Convert predicates into pyarrow expressions that are true for the same rows.
 
 The expression is made from the tree that row groups are pruned by, so a literal means the same to
 both. Literals are compared exactly: each becomes a value of the column's own type, see
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 _MANY_CONDITIONS = 100
-"""Alternatives from which `column = value` become one IN."""
+"""Number of alternatives from which `column = value` become one IN."""
 
 
 def to_arrow(filters: object, schema: pa.Schema) -> pc.Expression:
@@ -87,7 +87,7 @@ def to_arrow(filters: object, schema: pa.Schema) -> pc.Expression:
 
 
 def _of_arrow(given: pc.Expression, tree: Expression, schema: pa.Schema) -> pc.Expression:
-    """Make the expression anew, with exact literals; return it as given if that is impossible.
+    """Return the expression of a tree, with exact literals; or `given` unchanged if impossible.
 
     Raises:
         InvalidArgument: If the expression is nested more deeply than pyarrow can evaluate.
@@ -131,14 +131,14 @@ def _of_predicate(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns of a tree, and the rules by which its literals are compared."""
+    """The columns of a tree, and the rules for comparing its literals."""
 
     schema: pa.Schema
     is_sql: bool
     """Whether `compare_with_any` follows SQL."""
 
     only: Column | None = None
-    """The only column of the tree, if that is known."""
+    """The only column of the tree, if that is known; else None."""
 
     def find(self, name: str) -> Column:
         """Find a column by its dotted name.
@@ -151,7 +151,7 @@ class _Columns:
 
 
 def _true_for(node: Expression, columns: _Columns, *, is_negated: bool) -> pc.Expression:
-    """Return what is true where the node is true; or, negated, where the node is false."""
+    """Return an expression true where the node is true; or, negated, where it is false."""
     import pyarrow.compute as pc
 
     match node:
@@ -199,7 +199,7 @@ def _joined(operands: Sequence[Expression], true_for: _TrueFor, *, by_and: bool)
 
 
 def _merged(operands: Sequence[Expression]) -> Sequence[Expression]:
-    """Make one IN of many alternatives `column = value`, such as programs write."""
+    """Return the operands, in which many alternatives `column = value` are merged into one IN."""
     if len(operands) <= _MANY_CONDITIONS:
         return operands
     values: dict[str, list[Value]] = {}

@@ -1,4 +1,4 @@
-"""A predicate's tree and the columns of a schema -> what to look for in each row group.
+"""Bind a predicate's tree to the columns of a schema: conditions to test on row groups.
 
 Negations are pushed down to the leaves by De Morgan's laws, which hold in three-valued logic too:
 
@@ -65,19 +65,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Domains:
-    """The columns of one schema, by name, as far as predicates can be bound to them."""
+    """The columns of one schema, by name, for binding predicates."""
 
     by_name: dict[str, list[Leaf]]
     by_part: ByPart | None = None
-    """The leaves of lists and maps, by the dotted path of the list or map, and what they hold; None
-    as long as they were not asked for."""
+    """Leaves of lists and maps, by the dotted path of the list or map and the part; None until they
+    are needed."""
 
     _found: dict[str, Domain | str] = field(default_factory=dict)
     """Earlier results of `find`, by column."""
 
     @classmethod
     def of(cls, leaves: Iterable[Leaf], by_part: ByPart | None = None) -> Domains:
-        """Take all leaf columns of a schema.
+        """Return the domains of all leaf columns of a schema.
 
         Args:
             leaves: The columns.
@@ -136,7 +136,7 @@ _SAME_NAME = "another column has this name"
 
 @lru_cache(maxsize=128)
 def domains_of(schema: Schema) -> Domains:
-    """Return the columns of a schema; those of the last schemas are kept."""
+    """Return the domains of a schema's columns; those of the last schemas are cached."""
     return Domains.of(schema.leaves)
 
 
@@ -144,7 +144,7 @@ register(domains_of.cache_clear)
 
 
 def bind(expression: Expression, domains: Domains) -> Bound:
-    """Return what to look for in the row groups of files with these columns."""
+    """Return a predicate bound to these columns: the conditions to test on row groups."""
     return _bind(expression, domains, negated=False)
 
 
@@ -172,7 +172,7 @@ def _bind(expression: Expression, domains: Domains, *, negated: bool) -> Bound: 
 
 
 def _operands(expression: And | Or) -> Iterator[Expression]:
-    """Yield the operands; operands of the same connective are replaced by theirs, however deep."""
+    """Yield the operands; nested operands of the same connective are yielded in their place."""
     kind = type(expression)
     pending = list(reversed(expression.operands))
     while pending:
@@ -228,7 +228,7 @@ def _holds(expression: Holds, domains: Domains, *, negated: bool) -> Atom:
 
 
 def _text(expression: Expression, *, negated: bool) -> str:
-    """Return the condition for people; a negated comparison with the opposite operator."""
+    """Return a condition as text for people; a negated comparison has the opposite operator."""
     if negated and isinstance(expression, Comparison):
         opposite = OPPOSITES[expression.operator]
         return to_text(Comparison(expression.column, opposite, expression.value))
@@ -310,7 +310,7 @@ def _interval(
 
 
 def _ends(operator: Operator, found: LiteralRange) -> tuple[Any, Any]:
-    """Return the least and the greatest key that may satisfy the comparison; None for no limit."""
+    """Return the least and the greatest key that may satisfy a comparison; None for no limit."""
     match operator:
         case "<":
             return None, found.before

@@ -1,4 +1,4 @@
-"""A predicate bound to the columns of a file: what to look for in each row group.
+"""A predicate bound to the columns of a file: the conditions to test on each row group.
 
     AllOf, AnyOf    of parts
     InSet           some value equals one of these       statistics, Bloom filter, dictionary
@@ -36,7 +36,7 @@ Key: TypeAlias = int | float | bytes
 
 
 class Order(Enum):
-    """How the values of a column compare."""
+    """The order in which the values of a column compare."""
 
     SIGNED = auto()
     UNSIGNED = auto()
@@ -48,14 +48,14 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InSet:
-    """Some value equals one of several."""
+    """True of a row group in which some value equals one of several."""
 
     leaf: Leaf
     text: str
-    """The condition, for people: `id = 42`."""
+    """The condition as text for people: `id = 42`."""
 
     keys: tuple[Key, ...] | None
-    """The n values, ascending; None where the column's statistics have no order to compare in."""
+    """Keys of the n values, ascending; None if the column's statistics have no order."""
 
     plains: tuple[tuple[bytes, ...], ...] | None
     """For each of the n values, in the order of `keys`, the PLAIN bytes of all equal stored values
@@ -65,12 +65,12 @@ class InSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """Some value lies between two keys, both included."""
+    """True of a row group in which some value lies between two keys, both included."""
 
     leaf: Leaf
     text: str
     low: Key | None
-    """The least key; None for no limit."""
+    """Least key; None for no limit."""
 
     high: Key | None
     matches_nan: bool
@@ -79,7 +79,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotInSet:
-    """Some value is none of several, or is null."""
+    """True of a row group in which some value is none of several, or is null."""
 
     leaf: Leaf
     text: str
@@ -88,7 +88,7 @@ class NotInSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nulls:
-    """Some value is null."""
+    """True of a row group in which some value is null."""
 
     leaf: Leaf
     text: str
@@ -96,7 +96,7 @@ class Nulls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotNull:
-    """Some value is not null."""
+    """True of a row group in which some value is not null."""
 
     leaf: Leaf
     text: str
@@ -104,19 +104,19 @@ class NotNull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """Any row group might match."""
+    """A condition that cannot be tested: any row group might match."""
 
     text: str
     reason: str
-    """Why nothing more can be said, a clause."""
+    """Why the condition cannot be tested, a clause."""
 
     column: str | None = None
-    """Dotted path, if the condition is about one column."""
+    """Dotted path of the column; None if the condition is not about one column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlwaysFalse:
-    """No row group can match."""
+    """A condition that no row group can meet."""
 
     text: str
     reason: str
@@ -125,14 +125,14 @@ class AlwaysFalse:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every part is true of a row."""
+    """A condition that is true where every part is true of a row."""
 
     parts: tuple[Bound, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Some part is true of a row."""
+    """A condition that is true where some part is true of a row."""
 
     parts: tuple[Bound, ...]
 

@@ -1,4 +1,4 @@
-"""pyarrow's filters, as `pq.read_table(filters=...)` takes them -> a tree.
+"""Parse the lists of pyarrow's filters, as `pq.read_table(filters=...)` takes them, into trees.
 
     [(column, operator, value), ...]                  all conditions
     [[(column, operator, value), ...], [...], ...]    all conditions of any of these lists
@@ -41,7 +41,7 @@ Predicate = tuple[str | tuple[str, ...], str, Any]
 
 
 def parse_dnf(filters: Sequence[Any]) -> Expression:
-    """Make a tree of lists of tuples.
+    """Return the tree of a list of tuples, or of lists of tuples.
 
     Raises:
         InvalidArgument: If the lists are empty or malformed.
@@ -54,7 +54,7 @@ def parse_dnf(filters: Sequence[Any]) -> Expression:
 
 
 def conjunctions(filters: Sequence[Any]) -> list[list[Predicate]]:
-    """Return the filters in their longer form, a list of lists of tuples, checked.
+    """Return the filters in their longer form, a list of lists of tuples, and check them.
 
     Raises:
         InvalidArgument: If the lists are empty or malformed.
@@ -67,7 +67,7 @@ def conjunctions(filters: Sequence[Any]) -> list[list[Predicate]]:
 
 
 def repeatable(filters: Filters | None) -> Filters | None:
-    """Return filters that can be read twice: iterators among the values of lists become lists."""
+    """Return filters that can be read twice: iterators among the values are made lists."""
     if not isinstance(filters, list | tuple):
         return filters
     if _is_predicate(filters):
@@ -76,7 +76,7 @@ def repeatable(filters: Filters | None) -> Filters | None:
 
 
 def membership(column: str, values: Iterable[Value | None]) -> Expression:
-    """Make the tree of pyarrow's `column in values`: a null among the values finds nulls."""
+    """Return the tree of pyarrow's `column in values`: a null among the values finds nulls."""
     given = tuple(values)
     known = tuple(value for value in given if value is not None)
     if len(known) == len(given):
@@ -85,13 +85,13 @@ def membership(column: str, values: Iterable[Value | None]) -> Expression:
 
 
 def non_membership(column: str, values: Iterable[Value | None]) -> Expression:
-    """Make the tree of pyarrow's `column not in values`: true of nulls unless None is a value."""
+    """Return the tree of pyarrow's `column not in values`: true of nulls unless None is a value."""
     members = membership(column, values)
     return Or((Not(members), IsNull(column))) if isinstance(members, IsIn) else Not(members)
 
 
 def of_predicate(predicate: Predicate) -> Expression:
-    """Make a tree of one condition; `Opaque` if the literal is of an unknown kind."""
+    """Return the tree of one condition; `Opaque` if the literal is of an unknown kind."""
     path, operator, value = predicate
     column = path if isinstance(path, str) else ".".join(path)
     try:
@@ -105,7 +105,7 @@ def of_predicate(predicate: Predicate) -> Expression:
 
 
 def _shown(value: object) -> str:
-    """Return how Python shows a value; its type, if Python cannot hold it."""
+    """Return the `repr` of a value, or the name of its type if that fails."""
     try:
         return repr(value)
     except (OverflowError, ValueError):
@@ -113,7 +113,7 @@ def _shown(value: object) -> str:
 
 
 def _values(values: object) -> list[Value | None]:
-    """Return the plain values of a collection, exactly.
+    """Return the plain values of a collection, unchanged.
 
     A list is not made an array: `pa.array` would choose a type and round values to it.
     """
@@ -134,7 +134,7 @@ def _joined(kind: type[And | Or], operands: list[Expression]) -> Expression:
 
 
 def _is_predicate(given: object) -> bool:
-    """Whether an argument looks like a predicate rather than a list of predicates."""
+    """Return whether an argument looks like a predicate rather than a list of predicates."""
     return isinstance(given, list | tuple) and len(given) > 1 and isinstance(given[1], str)
 
 

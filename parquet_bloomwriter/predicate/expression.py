@@ -1,4 +1,4 @@
-"""The tree of a predicate, in whichever notation it was written.
+"""The tree of a predicate, the same for all notations.
 
     Comparison  column = 5                IsNull  column IS NULL      And, Or   of any number
     IsIn        column IN (1, 2)          Not     of one operand      Constant  true, false
@@ -50,10 +50,10 @@ OPPOSITES: dict[Operator, Operator] = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
-    """A point in time that `datetime` cannot tell: too fine, too early, too late, or disputed."""
+    """A point in time beyond `datetime`: too fine, too early, too late, or disputed."""
 
     nanoseconds: int
-    """Since 1970-01-01 00:00:00; of UTC if `is_zoned`, of an unnamed clock otherwise."""
+    """Nanoseconds since 1970-01-01 00:00:00; of UTC if `is_zoned`, else of an unnamed clock."""
 
     is_zoned: bool
 
@@ -66,7 +66,7 @@ class TimeOfDay:
     """A time of day that is too fine for `time`."""
 
     nanoseconds: int
-    """Since midnight."""
+    """Nanoseconds since midnight."""
 
 
 Value: TypeAlias = (
@@ -75,32 +75,32 @@ Value: TypeAlias = (
 """A literal. `literals.python_values` makes them of scalars of NumPy, Arrow and pandas."""
 
 Texts: TypeAlias = tuple[str | None, ...]
-"""The texts that a value outside of files may be, as of a partition column; None is null. Without
-any text, the value is not known."""
+"""Possible texts of a value that is not stored in files, as of a partition column; None is null.
+Without any text, the value is not known."""
 
 UUID_TEXT = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 """The form of UUIDs that all engines read."""
 
 
 class UnknownKind(TypeError):
-    """No `Value` stands for a literal; the message names its type."""
+    """The error for a literal that no `Value` can express; the message names its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`column operator value`."""
+    """The condition `column operator value`."""
 
     column: str
     """Dotted path of a leaf column."""
 
     operator: Operator
     value: Value | None
-    """None is null: the comparison is true for no row."""
+    """Value of the literal; None is null: the comparison is true for no row."""
 
 
 @dataclass(frozen=True, slots=True)
 class IsIn:
-    """`column IN values`; values without nulls."""
+    """The condition `column IN values`; values without nulls."""
 
     column: str
     values: tuple[Value, ...]
@@ -108,7 +108,7 @@ class IsIn:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """`column IS NULL`."""
+    """The condition `column IS NULL`."""
 
     column: str
 
@@ -134,49 +134,50 @@ Functions of maps are null for a null map; keys are never null.
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """A list has an element that equals a value; or a map has such a key, or such a value."""
+    """The condition that a list has an element, or a map a key or a value, equal to a literal."""
 
     column: str
-    """Dotted path of the list or the map, not of the leaf column below."""
+    """Dotted path of the list or the map, not of the leaf column in it."""
 
     part: Part
     value: Value | None
-    """None is null: the condition is true for no row, nor is its negation."""
+    """Value of the literal; None is null: neither the condition nor its negation is true for any
+    row."""
 
     function: Holding = "list_contains"
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """True where the operand is false."""
+    """The negation: true where the operand is false."""
 
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """True where every operand is true."""
+    """The conjunction: true where every operand is true."""
 
     operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """True where any operand is true."""
+    """The disjunction: true where any operand is true."""
 
     operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """True, or false, for every row."""
+    """A condition that is true, or false, for every row."""
 
     value: bool
     text: str = ""
-    """The condition as it was written, if not as a constant."""
+    """The condition as it was written; "" if it was written as a constant."""
 
     reason: str = ""
-    """Why the condition has this value, a clause."""
+    """Why the condition has this value, a clause; "" without a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +194,12 @@ class Opaque:
 Expression: TypeAlias = Comparison | IsIn | IsNull | Holds | Not | And | Or | Constant | Opaque
 
 _MOST_LEVELS = 64
-"""Connectives in each other. What walks a tree recurses over them, by several calls for each, and
-must not meet Python's limit of 1,000 calls."""
+"""Most nested connectives. Functions that walk a tree recurse over them, by several calls for each,
+and must not meet Python's limit of 1,000 calls."""
 
 
 def is_deep(tree: Expression) -> bool:
-    """Whether connectives of a tree are nested too deeply for what walks trees."""
+    """Return whether the connectives of a tree are nested too deeply for recursive functions."""
     level = [tree]
     for _ in range(_MOST_LEVELS):
         level = [

@@ -71,7 +71,7 @@ def parse_timestamp(text: str) -> datetime | Instant | None:
 
 
 def datetime_of(instant: Instant) -> datetime | Instant:
-    """Return a `datetime`, in UTC if zoned; the instant itself where that would not be exact."""
+    """Return an instant as `datetime`, in UTC if zoned; unchanged where that would not be exact."""
     microseconds, rest = divmod(instant.nanoseconds, 1_000)
     start = datetime(1970, 1, 1, tzinfo=UTC if instant.is_zoned else None)
     try:
@@ -81,7 +81,7 @@ def datetime_of(instant: Instant) -> datetime | Instant:
 
 
 def instant_of(value: date | Instant) -> Instant:
-    """Return the point in time, exactly, with the nanoseconds of pandas; a date at midnight."""
+    """Return a date or time as an exact instant, with pandas' nanoseconds; a date at midnight."""
     if isinstance(value, Instant):
         return value
     if not isinstance(value, datetime):
@@ -120,7 +120,7 @@ def _time_of(match: re.Match[str]) -> time | TimeOfDay | None:
 
 
 def _offset_of(match: re.Match[str]) -> timedelta | None:
-    """Return the offset of the zone; None if there is no zone, or no such zone."""
+    """Return the offset of the zone; None if there is no zone, or an impossible one."""
     if match["utc"]:
         return timedelta()
     if match["hours"] is None:

@@ -1,4 +1,4 @@
-"""Polars expressions -> trees that are true at least for the rows for which Polars' are.
+"""Parse Polars expressions into trees that are true at least for the same rows.
 
 Polars has no public way to walk an expression: its serialized forms change between versions. It
 can take the inputs of an expression (`meta.pop`), build expressions, and compare two of them
@@ -65,7 +65,7 @@ _COMPARISONS: tuple[tuple[Operator, Operator, Build], ...] = (
     (">", "<", lambda left, right: left > right),
     (">=", "<=", lambda left, right: left >= right),
 )
-"""The operator with the column on the left, the one with it on the right, and how it is built."""
+"""Operator with the column on the left, with it on the right, and the function that builds it."""
 
 _CONNECTIVES: tuple[tuple[type[And | Or], Build], ...] = (
     (And, lambda left, right: left & right),
@@ -73,7 +73,7 @@ _CONNECTIVES: tuple[tuple[type[And | Or], Build], ...] = (
 )
 
 _SIDES = 2
-"""Inputs of comparisons and connectives."""
+"""Number of inputs of comparisons and connectives."""
 
 _Closed = Literal["both", "left", "right", "none"]
 _BETWEEN: dict[_Closed, tuple[Operator, Operator]] = {
@@ -82,27 +82,27 @@ _BETWEEN: dict[_Closed, tuple[Operator, Operator]] = {
     "right": (">", "<="),
     "none": (">", "<"),
 }
-"""Which ends belong to the range -> the comparisons with its ends."""
+"""Comparisons with both ends of a range, by the ends that belong to it."""
 
 _CATEGORIES = (pl.Categorical, pl.Enum)
 _FLOATS = (pl.Float32, pl.Float64)
 _SAME = (pl.String, pl.Binary, pl.Boolean, pl.Date, pl.Time)
-"""Types without parameters, of which a literal must be of the column's own."""
+"""Types without parameters; a literal must have the type of the column."""
 
 _EXACT_BITS = {pl.Float32: 24, pl.Float64: 53}
-"""Bits of the integers that a type of floats holds without loss."""
+"""Bits of the integers that a floating-point type holds without loss."""
 
 
 _CASTS = ({"strict": False}, {"strict": True}, {"strict": False, "wrap_numerical": True})
-"""Options of casts, which differ in what they do with values that do not fit."""
+"""Options of casts, which differ in the treatment of values that do not fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Column:
-    """A column, or a field of a struct, with what it is cast to."""
+    """A column, or a field of a struct, and the type that it is cast to."""
 
     name: str
-    """Dotted."""
+    """Dotted path of the column."""
 
     type: pl.DataType
     cast: pl.DataType | None = None
@@ -126,7 +126,7 @@ _SURPRISES = (
     *(pl.exceptions.PolarsError, pl.exceptions.PanicException, Warning),
     *(AttributeError, ArithmeticError, IndexError, KeyError, TypeError, ValueError),
 )
-"""What may be raised where Polars differs from what this module expects, warnings among them."""
+"""Errors and warnings that are raised where Polars is not as this module expects."""
 
 
 def _condition(node: pl.Expr, schema: Mapping[str, pl.DataType], *, is_negated: bool) -> Expression:
@@ -202,7 +202,7 @@ def _of_two(
 
 
 def _in_order(node: pl.Expr, inputs: list[pl.Expr], build: Build) -> tuple[pl.Expr, pl.Expr] | None:
-    """Return the two inputs in the order in which they make the expression; None if neither does.
+    """Return both inputs in the order that makes the expression again; None if neither does.
 
     Polars 2.1 gives the last input first.
     """
@@ -227,7 +227,7 @@ def _operands(node: pl.Expr, build: Build) -> Iterator[pl.Expr]:
 
 
 def _column(node: pl.Expr, schema: Mapping[str, pl.DataType]) -> _Column | None:
-    """Return the column, if an expression is a column whose name cannot mislead, else None."""
+    """Return the column of an expression that is a column with an unambiguous name, else None."""
     name = node.meta.output_name(raise_if_undetermined=False)
     if name is None or "." in name or node.meta.is_literal():
         return None
@@ -237,7 +237,7 @@ def _column(node: pl.Expr, schema: Mapping[str, pl.DataType]) -> _Column | None:
 
 
 def _field(node: pl.Expr, name: str, schema: Mapping[str, pl.DataType]) -> _Column | None:
-    """Return the field of a struct, if an expression is such a field, else None."""
+    """Return the field of a struct, if an expression is one, else None."""
     inputs = node.meta.pop()
     if len(inputs) != 1 or not inputs[0].struct.field(name).meta.eq(node):
         return None
@@ -254,7 +254,7 @@ def _field(node: pl.Expr, name: str, schema: Mapping[str, pl.DataType]) -> _Colu
 def _compared(
     node: pl.Expr, target: pl.DataType, schema: Mapping[str, pl.DataType]
 ) -> _Column | None:
-    """Return the column that is compared, if need be cast to the literal's type."""
+    """Return the column of a comparison, which may be cast to the literal's type, or None."""
     column = _column(node, schema)
     if column is not None or node.meta.is_literal():
         return column
@@ -271,7 +271,7 @@ def _compared(
 def _compare(
     node: pl.Expr, operator: Operator, literal: pl.Expr, schema: Mapping[str, pl.DataType]
 ) -> Expression | None:
-    """Return a comparison of a column with a literal; None if it is none, or may not be used."""
+    """Return a comparison of a column with a literal; None if it is another, or may not be used."""
     if not literal.meta.is_literal(allow_aliasing=True):
         return None
     values = pl.select(literal).to_series()
@@ -306,7 +306,7 @@ _LIST_CONTAINS: tuple[Build, ...] = (
 def _holding(
     node: pl.Expr, literal: pl.Expr, schema: Mapping[str, pl.DataType]
 ) -> Expression | None:
-    """Return a test of the elements of a list, all of the literal's type."""
+    """Return a test of the elements of a list that are all of the literal's type, or None."""
     column = _column(node, schema)
     if column is None or not isinstance(column.type, pl.List | pl.Array):
         return None
@@ -333,7 +333,7 @@ def _is_in_with_nulls(left: pl.Expr, right: pl.Expr) -> pl.Expr:
 
 
 def _may_find_nulls(node: pl.Expr, inputs: list[pl.Expr]) -> bool:
-    """Whether the negation of a test is true of other rows than the negation of its tree."""
+    """Return whether the negation of a test is true of other rows than the negation of its tree."""
     sides = _in_order(node, inputs, _is_in)
     return sides is None or not _is_list(sides[1]) or _members(sides[1]).null_count() > 0
 
@@ -341,7 +341,7 @@ def _may_find_nulls(node: pl.Expr, inputs: list[pl.Expr]) -> bool:
 def _test(
     node: pl.Expr, inputs: list[pl.Expr], schema: Mapping[str, pl.DataType]
 ) -> Expression | None:
-    """Return a test of equality with nulls, or of membership."""
+    """Return a test of equality with nulls, or of membership, or None."""
     sides = _in_order(node, inputs, _equal_missing)
     if sides is not None:
         left, right = sides
@@ -375,7 +375,7 @@ def _is_list(node: pl.Expr) -> bool:
 
 
 def _members(node: pl.Expr) -> pl.Series:
-    """Return the values of a literal list: one value of a list's type, or a column of them.
+    """Return the values of a literal list: a value of a list type, or a column of values.
 
     Raises:
         ValueError: If it is neither.
@@ -390,7 +390,7 @@ def _members(node: pl.Expr) -> pl.Series:
 
 
 def _plain(column: _Column, values: pl.Series) -> list[Value | None] | None:
-    """Return literals as plain values; None if they may not be compared with stored values."""
+    """Return literals as plain values; None if they must not be compared with stored values."""
     if not _is_comparable(column, values):
         return None
     if isinstance(values.dtype, _CATEGORIES):
@@ -404,7 +404,7 @@ def _is_nan(value: object) -> bool:
 
 
 def _is_comparable(column: _Column, values: pl.Series) -> bool:
-    """Whether stored values equal the literals exactly where Polars finds them equal."""
+    """Return whether stored values equal the literals exactly where Polars finds them equal."""
     type_, literal = column.type, values.dtype
     if column.cast is not None:
         return literal == column.cast and _keeps_values(type_, values)
@@ -423,13 +423,13 @@ def _is_comparable(column: _Column, values: pl.Series) -> bool:
 
 
 def _fit_scale(values: pl.Series, scale: int) -> bool:
-    """Whether decimals have no more digits behind the point."""
+    """Return whether decimals have at most `scale` digits after the point."""
     exponents = [value.normalize().as_tuple().exponent for value in values.drop_nulls().to_list()]
     return all(isinstance(exponent, int) and -exponent <= scale for exponent in exponents)
 
 
 def _keeps_values(type_: pl.DataType, values: pl.Series) -> bool:
-    """Whether no two values of a type become the same when cast to the type of the literals."""
+    """Return whether all values of a type stay distinct when cast to the literals' type."""
     target = values.dtype
     if isinstance(type_, pl.Float32) and isinstance(target, pl.Float64):
         return True
@@ -450,7 +450,7 @@ def _is_below(number: Any, limit: int) -> bool:  # noqa: ANN401  what Polars mak
 
 
 def _holds(target: pl.DataType, type_: pl.DataType) -> bool:
-    """Whether all integers of a type are integers of another."""
+    """Return whether all integers of a type are integers of another."""
     if target.is_signed_integer():
         spare = 0 if type_.is_signed_integer() else 1
         return _bits(target) >= _bits(type_) + spare

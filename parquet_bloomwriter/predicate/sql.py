@@ -1,4 +1,4 @@
-"""SQL text, the condition of a WHERE clause -> a tree.
+"""Parse SQL text, the condition of a WHERE clause, into a tree.
 
 sqlglot parses it, by PostgreSQL's rules: "double quotes" around names, 'single quotes' around
 strings, X'AB' for bytes. Understood are
@@ -68,12 +68,12 @@ _CLAUSES = {"in", "is", "not", "between", "like"}
 
 _VALUES = {"literal", "null", "hexstring", "neg"}
 _SHOWN = 40
-"""Characters of the text that an error quotes."""
+"""Most characters of the text that an error quotes."""
 
 _MAX_SUBSCRIPTS = 200
 
 _MAX_ROW_VALUES = 200
-"""Of more row values, each column is looked up by itself."""
+"""Most row values that are looked up as pairs; of more, each column is looked up by itself."""
 
 _EXAMPLE = "Give a condition such as id = 42 AND kind IN ('a', 'b')."
 
@@ -100,7 +100,7 @@ def read_sql(text: str) -> Expr:
 
 
 def has_only(node: Expr, *names: str) -> bool:
-    """Whether a node has no other arguments: an unknown argument may change its meaning."""
+    """Return whether a node has no other arguments: an unknown argument may change its meaning."""
     return all(name in names or not value for name, value in node.args.items())
 
 
@@ -130,7 +130,7 @@ def _parsed(text: str) -> list[Expr]:
 
 
 def _with_float(tokens: list[Token]) -> list[Token]:
-    """Tell FLOAT, which has 32 bits in most engines, from DOUBLE, which it is in PostgreSQL."""
+    """Return tokens with FLOAT (32 bits in most engines) unlike DOUBLE, as it is in PostgreSQL."""
     from sqlglot.tokenizer_core import TokenType
 
     for token in tokens:
@@ -162,7 +162,7 @@ def _refuse_hexadecimal(tokens: list[Token], text: str) -> None:
 
 
 def _refuse_subscripts(tokens: list[Token], text: str) -> None:
-    """Refuse very many subscripts: sqlglot takes time by the square of their number in a row."""
+    """Refuse many subscripts in a row: sqlglot takes time by the square of their number."""
     from sqlglot.tokenizer_core import TokenType
 
     if text.count("[") <= _MAX_SUBSCRIPTS:
@@ -183,7 +183,7 @@ def _unclosed(error: TokenError, text: str) -> InvalidArgument:
 
 
 def _unexpected(error: ParseError, text: str) -> InvalidArgument:
-    """Make the error; sqlglot gives the text before the token at which it stopped."""
+    """Return the error for a token at which sqlglot stopped, after the text before it."""
     cause = (error.errors or [{}])[0]
     start = len(cause.get("start_context") or "")
     is_unexpected = cause.get("description", "").startswith("Invalid expression")
@@ -196,7 +196,7 @@ def _unexpected(error: ParseError, text: str) -> InvalidArgument:
 
 
 def _place(text: str, start: int) -> str:
-    """Say where the error is: the character, 1-based, and the text there."""
+    """Return a text on the place of an error: the character, 1-based, and the text there."""
     rest = " ".join(text[start:].split())
     shown = rest if len(rest) <= _SHOWN else f"{rest[:_SHOWN]}..."
     return f"at character {start + 1}: {shown}"
@@ -210,11 +210,11 @@ OPERATORS_OF_SQL: dict[str, tuple[Operator, Operator, Callable[[int, int], bool]
     "gt": (">", "<", operator.gt),
     "gte": (">=", "<=", operator.ge),
 }
-"""sqlglot's name of the node -> the operator, the operator with its sides swapped, its function."""
+"""Operator, operator with its sides swapped, and its function, by sqlglot's name of the node."""
 
 
 def parse_sql(text: str) -> Expression:
-    """Make a tree of SQL text, which may begin with WHERE.
+    """Return the tree of SQL text, which may begin with WHERE.
 
     Raises:
         InvalidArgument: If the text cannot be parsed, is a whole statement, or is no condition.
@@ -253,7 +253,7 @@ def _parse(text: str) -> Expression:
 
 
 def _condition(node: Expr, *, is_negated: bool) -> Expression:
-    """Make a tree of a node; `is_negated` if the node is under a NOT."""
+    """Return the tree of a node; `is_negated` if the node is under a NOT."""
     while node.key == "paren":
         node = node.this
     try:
@@ -384,7 +384,7 @@ def _membership(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT
 
 
 def _rows_membership(node: Expr) -> Expression | None:
-    """Make a tree of `(a, b) IN ((1, 2), (3, 4))`."""
+    """Return the tree of `(a, b) IN ((1, 2), (3, 4))`, or None."""
     rows = [_equal_rows(node.this, expression) for expression in node.expressions]
     known = [row for row in rows if row is not None]
     if len(known) < len(rows):
@@ -397,7 +397,7 @@ def _rows_membership(node: Expr) -> Expression | None:
 
 
 def _equal_rows(columns: Expr, literals: Expr) -> tuple[Comparison, ...] | None:
-    """Return that columns of a row value equal literals; None if one is null or unknown."""
+    """Return comparisons of a row value's columns with literals; None if any is null or unknown."""
     row = _row_of(columns)
     names = [name for one in row if (name := column_of(one)) is not None]
     others = _row_of(literals) if names else []
@@ -409,7 +409,7 @@ def _equal_rows(columns: Expr, literals: Expr) -> tuple[Comparison, ...] | None:
 
 
 def _row_of(node: Expr) -> list[Expr]:
-    """Return the parts of a row value; none of any other node."""
+    """Return the parts of a row value; empty for other nodes."""
     while node.key == "paren":
         node = node.this
     is_row = node.key == "tuple" and has_only(node, "expressions")
@@ -454,7 +454,7 @@ def _distinct(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT00
 
 
 def _never_null(condition: Expression, column: str, *, is_negated: bool) -> Expression:
-    """Make a condition false, instead of null, for rows where the column is null.
+    """Return a condition that is false, instead of null, for rows where the column is null.
 
     The rows that are selected are the same unless the condition is under a NOT.
     """
@@ -462,7 +462,7 @@ def _never_null(condition: Expression, column: str, *, is_negated: bool) -> Expr
 
 
 def column_of(node: Expr) -> str | None:
-    """Return the dotted path of a column; None if the node is anything else."""
+    """Return the dotted path of a column; None for other nodes."""
     while node.key == "paren":
         node = node.this
     if node.key == "column" and has_only(node, "this", "table", "db", "catalog"):
@@ -476,7 +476,7 @@ def column_of(node: Expr) -> str | None:
 
 
 def columns_in_text(text: str) -> list[tuple[str, bool]]:
-    """Return the dotted paths of the columns in a condition; whether each is in double quotes.
+    """Return the dotted paths of the columns in a condition, and whether each is in double quotes.
 
     Raises:
         InvalidArgument: If the condition is nested too deeply.
@@ -495,7 +495,7 @@ _TESTS: dict[str, Callable[[Expr, bool], Expression | None]] = {
     "nullsafeneq": _distinct,
     **dict.fromkeys(("anonymous", "arraycontains", "mapcontainskey"), _function),
 }
-"""By sqlglot's name of the node."""
+"""Functions that make trees, by sqlglot's name of the node."""
 
 _FUNCTIONS: dict[str, Holding] = {
     "list_contains": "list_contains",
@@ -503,10 +503,10 @@ _FUNCTIONS: dict[str, Holding] = {
     "map_contains": "map_contains",
     "map_contains_value": "map_contains_value",
 }
-"""By name in lower case, as far as sqlglot does not know the function."""
+"""Functions of lists and maps by name in lower case, if sqlglot does not know the function."""
 
 _FUNCTIONS_BY_NODE: dict[str, tuple[Holding, str]] = {
     "arraycontains": ("array_contains", "expression"),
     "mapcontainskey": ("map_contains_key", "key"),
 }
-"""By sqlglot's name of the node; and the argument that has the literal."""
+"""Functions of lists and maps by sqlglot's name of the node, with the argument of the literal."""

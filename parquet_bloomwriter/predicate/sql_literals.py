@@ -1,4 +1,4 @@
-"""Literals of SQL, as sqlglot has them -> plain values; and long IN lists, without sqlglot.
+"""Convert SQL literals, as sqlglot parses them, to plain values; parse long IN lists without it.
 
     42  -1        int           '2024-01-31'::date      DATE '2024-01-31'        date
     1.20          Decimal       CAST('...' AS type)     TIMESTAMP '...+02:00'    datetime, Instant
@@ -54,11 +54,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Value
 
 _INTEGER = re.compile(r"\s*[+-]?\d{1,600}\s*", re.ASCII)
-"""Python may be set to refuse integers of more than 640 digits."""
+"""Pattern of an integer; Python may be set to refuse more than 640 digits."""
 
 
 def literal_value(node: Expr) -> Value | None:
-    """Return the value of a literal, None for NULL.
+    """Return the value of a literal, or None for NULL.
 
     Raises:
         UnknownKind: If the node is no literal, or a literal that is not understood.
@@ -72,7 +72,7 @@ def literal_value(node: Expr) -> Value | None:
 
 
 def number_of(text: str) -> int | Decimal | float:
-    """Return an integer, a decimal if it has a point, a float if it has an exponent.
+    """Return a number of SQL: an integer, a decimal with a point, or a float with an exponent.
 
     Raises:
         UnknownKind: If the text is no number, or a float would be infinite.
@@ -91,7 +91,7 @@ def number_of(text: str) -> int | Decimal | float:
 
 
 def negated(number: Value | None) -> int | Decimal | float:
-    """Negate a number exactly: a minus would round decimals to 28 digits.
+    """Return a number with the other sign, exactly: a minus would round decimals to 28 digits.
 
     Raises:
         UnknownKind: If the value is no number.
@@ -126,7 +126,7 @@ def _from_text(parse: Callable[[str], Value | None]) -> Callable[[Value], Value 
 
 
 def _timestamp(text: str) -> Value | None:
-    """Read a TIMESTAMP, whose offset from UTC some engines ignore, if there is one."""
+    """Return the value of a TIMESTAMP text; some engines ignore an offset from UTC in it."""
     found = parse_timestamp(text)
     if found is None or not instant_of(found).is_zoned:
         return found
@@ -150,7 +150,7 @@ def _to_double(value: Value) -> Value | None:
 
 
 def _to_float(value: Value) -> Value | None:
-    """Return a number that FLOAT holds exactly: to some engines it has 32 bits, to others 64."""
+    """Return a number if FLOAT holds it exactly: with 32 bits in some engines, 64 in others."""
     number = _to_double(value)
     if not isinstance(number, float) or abs(number) > _MAX_FLOAT:
         return None
@@ -159,7 +159,7 @@ def _to_float(value: Value) -> Value | None:
 
 
 _MAX_FLOAT = (2 - 2**-23) * 2.0**127
-"""The greatest number of 32 bits."""
+"""The greatest floating-point number of 32 bits."""
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
 
@@ -174,7 +174,7 @@ _CASTS: Mapping[str, Callable[[Value], Value | None]] = {
     "DOUBLE": _to_double,
     "FLOAT": _to_float,
 }
-"""By sqlglot's name of the type, without parameters."""
+"""Functions that cast a value, by sqlglot's name of the type without parameters."""
 
 _KINDS: Mapping[str, Callable[[Expr], Value | None]] = {
     "paren": lambda node: literal_value(node.this),
@@ -184,11 +184,11 @@ _KINDS: Mapping[str, Callable[[Expr], Value | None]] = {
     "hexstring": _bytes,
     "cast": _cast,
 }
-"""By sqlglot's name of the node."""
+"""Functions that return a value, by sqlglot's name of the node."""
 
 
 _LONG = 4_000
-"""Characters from which a text is worth searching for lists."""
+"""Characters of a text from which it is searched for lists."""
 
 _MARK = "\x01"
 _UNUSUAL = re.compile(r"[\\$\x01]|--|/\*")
@@ -228,11 +228,11 @@ class Shortened:
 
     text: str
     lists: Mapping[Value, CutOut]
-    """Each list, by the string that stands for it."""
+    """Each list, by the string that stands for it in the text."""
 
 
 def shortened(text: str) -> Shortened | None:
-    """Cut the lists out of a text; None if the text is short, unusual, or without lists."""
+    """Return a text with its lists cut out; None if it is short, unusual, or without lists."""
     if len(text) < _LONG or _UNUSUAL.search(text):
         return None
     found = [match for match in _LISTS.finditer(text) if match["list"] is not None]
@@ -253,7 +253,7 @@ def shortened(text: str) -> Shortened | None:
 def restored(
     tree: Expression, lists: Mapping[Value, CutOut], *, is_negated: bool = False
 ) -> Expression | None:
-    """Put the lists back into a tree; None if a list is not in an `IsIn`.
+    """Return a tree with the lists put back; None if a list is not in an `IsIn`.
 
     Args:
         tree: Of the text without the lists.

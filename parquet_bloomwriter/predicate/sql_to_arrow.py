@@ -1,4 +1,4 @@
-"""Parts of SQL conditions that prune nothing, such as LIKE -> pyarrow expressions to filter rows.
+"""Convert parts of SQL conditions that prune nothing, such as LIKE, into pyarrow expressions.
 
 `sql` makes a tree of what compares one column with literals; `email LIKE '%.org'`, `a < b` and
 `lower(name) = 'ada'` stay SQL text in it (`Opaque`), from which no row group is excluded. Here the
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def true_for_sql(text: str, schema: pa.Schema, *, is_negated: bool) -> pc.Expression:
-    """Return the expression that is true where the condition is; or, negated, where it is false.
+    """Return an expression true where the condition is true; or, negated, where it is false.
 
     Raises:
         ColumnNotFound: If the schema has no such column.
@@ -70,7 +70,7 @@ def true_for_sql(text: str, schema: pa.Schema, *, is_negated: bool) -> pc.Expres
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Computed:
-    """A column, or an expression of columns."""
+    """A column, or an expression of columns, with its type."""
 
     name: str
     type: pa.DataType
@@ -89,7 +89,7 @@ _Term: TypeAlias = _Computed | _Literal
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A condition on the rows of a table, and how its parts become expressions."""
+    """The rows of a table, and the conversion of conditions on them."""
 
     schema: pa.Schema
     text: str
@@ -97,7 +97,7 @@ class _Rows:
     # Conditions.
 
     def condition(self, node: Expr, *, is_negated: bool) -> pc.Expression:
-        """Return what is true where the condition is; or, negated, where it is false."""
+        """Return an expression true where the condition is true; or, negated, where it is false."""
         while node.key == "paren":
             node = node.this
         if node.key in OPERATORS_OF_SQL:
@@ -132,16 +132,16 @@ class _Rows:
         return ~found if is_negated else found
 
     def junction(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
-        """Join two conditions by AND, or by OR."""
+        """Return two conditions joined by AND, or by OR."""
         parts = [self.condition(one, is_negated=is_negated) for one in (node.this, node.expression)]
         return joined(parts, by_and=(node.key == "and") is not is_negated)
 
     def negation(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
-        """Negate a condition."""
+        """Return the negation of a condition."""
         return self.condition(node.this, is_negated=not is_negated)
 
     def membership(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
-        """Compare with each value of a list."""
+        """Return the comparison with each value of a list."""
         if not has_only(node, "this", "expressions") or not node.expressions:
             self._refuse()
         one = self.term(node.this)
@@ -152,7 +152,7 @@ class _Rows:
         return joined(parts, by_and=is_negated)
 
     def range(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
-        """Compare with both ends of BETWEEN."""
+        """Return the comparison with both ends of BETWEEN."""
         if not has_only(node, "this", "low", "high"):
             self._refuse()
         one, low, high = map(self.term, (node.this, node.args["low"], node.args["high"]))
@@ -161,7 +161,7 @@ class _Rows:
         return joined([above, below], by_and=not is_negated)
 
     def null_test(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
-        """Test whether something computed is null."""
+        """Return the test whether a term is null."""
         if not has_only(node, "this", "expression", "negate") or node.expression.key != "null":
             self._refuse()
         field = self._operand(node.this).field
@@ -169,7 +169,7 @@ class _Rows:
         return field.is_null() if wants_nulls else field.is_valid()
 
     def distinction(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
-        """Compare with nulls as values: IS [NOT] DISTINCT FROM."""
+        """Return a comparison in which nulls are values: IS [NOT] DISTINCT FROM."""
         left, right = self._operand(node.this), self.term(node.expression)
         is_null = left.field.is_null()
         if isinstance(right, _Literal):
@@ -185,7 +185,7 @@ class _Rows:
         return ~equal | (is_null & right.field.is_valid()) | (~is_null & right.field.is_null())
 
     def _pattern(self, node: Expr, *, is_negated: bool) -> pc.Expression:
-        """Match text with a pattern."""
+        """Return the match of a text with a pattern."""
         import pyarrow.compute as pc
 
         escape = "\\"
@@ -206,7 +206,7 @@ class _Rows:
     # Terms.
 
     def term(self, node: Expr) -> _Term:
-        """Return a literal, or a computed expression."""
+        """Return the literal or the computed expression of a node."""
         while node.key == "paren":
             node = node.this
         try:
@@ -239,7 +239,7 @@ class _Rows:
         )
 
     def _computed(self, expression: pc.Expression) -> _Computed:
-        """Return an expression with its type.
+        """Return an expression together with its type.
 
         Raises:
             pyarrow.ArrowException: If pyarrow cannot evaluate the expression.
@@ -280,13 +280,13 @@ class _Rows:
         return self.term(node.this), self.term(node.expression)
 
     def arithmetic(self, node: Expr) -> pc.Expression:
-        """Add, subtract or multiply; pyarrow raises an error where that overflows."""
+        """Return a sum, difference or product; pyarrow raises an error if it overflows."""
         if not has_only(node, "this", "expression"):
             self._refuse()
         return _ARITHMETIC[node.key](*self._numbers(node.this, node.expression))
 
     def _numbers(self, *nodes: Expr) -> list[pc.Expression]:
-        """Return numbers of one type: DOUBLE if one is a float, else INT64."""
+        """Return terms as numbers of one type: DOUBLE if one is a float, else INT64."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -308,7 +308,7 @@ class _Rows:
         return numbers
 
     def remainder(self, node: Expr) -> pc.Expression:
-        """Divide integers, towards zero, and take the remainder."""
+        """Return the remainder of the division of integers, rounded towards zero."""
         divisor = self.term(node.expression)
         if not isinstance(divisor, _Literal) or not divisor.value:
             self._refuse()
@@ -318,13 +318,13 @@ class _Rows:
         return number - (number / by) * by
 
     def negative(self, node: Expr) -> pc.Expression:
-        """Change the sign."""
+        """Return a number with its sign changed."""
         import pyarrow.compute as pc
 
         return pc.negate_checked(*self._numbers(node.this))
 
     def of_text(self, node: Expr) -> pc.Expression:
-        """Call a function of one text."""
+        """Return the call of a function of one text."""
         import pyarrow.compute as pc
 
         if not has_only(node, "this", "expressions"):
@@ -333,7 +333,7 @@ class _Rows:
         return function(self._text(node.this).field)
 
     def trim(self, node: Expr) -> pc.Expression:
-        """Cut off blanks at both ends."""
+        """Return a text without blanks at both ends."""
         import pyarrow.compute as pc
 
         if not has_only(node, "this"):
@@ -341,7 +341,7 @@ class _Rows:
         return pc.utf8_trim(self._text(node.this).field, " ")
 
     def substring(self, node: Expr) -> pc.Expression:
-        """Take characters, counted from 1."""
+        """Return a substring by characters, counted from 1."""
         import pyarrow.compute as pc
 
         if not has_only(node, "this", "start", "length"):
@@ -358,7 +358,7 @@ class _Rows:
         return pc.utf8_slice_codeunits(self._text(node.this).field, start - 1, stop)
 
     def concatenation(self, node: Expr) -> pc.Expression:
-        """Join two texts; null if either is null."""
+        """Return two texts joined; null if either is null."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -372,13 +372,13 @@ class _Rows:
         return pc.binary_join_element_wise(*parts, pc.scalar("").cast(pa.large_string()))
 
     def absolute(self, node: Expr) -> pc.Expression:
-        """Drop the sign."""
+        """Return a number without its sign."""
         import pyarrow.compute as pc
 
         return pc.abs_checked(*self._numbers(node.this))
 
     def coalesce(self, node: Expr) -> pc.Expression:
-        """Take the first value that is not null."""
+        """Return the first value that is not null."""
         import pyarrow.compute as pc
 
         terms = [self.term(one) for one in (node.this, *node.expressions)]
@@ -390,7 +390,7 @@ class _Rows:
         )
 
     def calendar_part(self, node: Expr) -> pc.Expression:
-        """Take the year, the month ... of a date or a time without a zone."""
+        """Return the year, the month and so on of a date, or of a time without a zone."""
         import pyarrow.compute as pc
 
         is_extract = node.key == "extract"
@@ -412,7 +412,7 @@ class _Rows:
             self._refuse(f"{operand.name} is no date and no timestamp, but of type {operand.type}")
 
     def cast(self, node: Expr) -> pc.Expression:
-        """Convert to another type."""
+        """Return a term converted to another type."""
         import pyarrow as pa
 
         target = node.args["to"]
@@ -440,7 +440,7 @@ class _Rows:
 
 
 def _why_unknown(node: Expr) -> str:
-    """Return why a node cannot be computed, a clause; "" if no reason is known."""
+    """Return why a node cannot be computed, a clause; "" without a known reason."""
     from sqlglot import expressions
 
     if node.key == "div":
@@ -452,7 +452,7 @@ def _why_unknown(node: Expr) -> str:
 
 
 def _alike(left: _Computed, right: _Computed) -> tuple[pc.Expression, pc.Expression]:
-    """Return two columns for pyarrow to compare; integers with floats as DOUBLE, as SQL does.
+    """Return two terms in a form that pyarrow compares; integers with floats as DOUBLE, as in SQL.
 
     pyarrow would raise an error for integers that no DOUBLE equals.
     """
@@ -467,7 +467,7 @@ def _alike(left: _Computed, right: _Computed) -> tuple[pc.Expression, pc.Express
 
 
 def _as_double(field: pc.Expression) -> pc.Expression:
-    """Round integers to DOUBLE.
+    """Return integers rounded to DOUBLE.
 
     The cast is hidden in `coalesce`: pyarrow would cast minimum and maximum of a column chunk as
     well, and fail where these are not exact.
@@ -493,7 +493,7 @@ def _is_integer_or_float(operand: _Computed) -> bool:
 
 
 def _with_backslashes(pattern: str, escape: str) -> str:
-    """Rewrite a pattern to one in which a backslash escapes."""
+    """Return a pattern rewritten so that a backslash escapes."""
     if escape == "\\":
         return pattern
     found, characters = "", iter(pattern)
@@ -514,7 +514,7 @@ _PATTERNS: Mapping[str, tuple[str, bool]] = {
     "endswith": ("ends_with", False),
     "contains": ("match_substring", False),
 }
-"""sqlglot's name of the node -> pyarrow's function, and whether it ignores case."""
+"""pyarrow's function, and whether it ignores case, by sqlglot's name of the node."""
 
 _OF_TEXT = {"lower": "utf8_lower", "upper": "utf8_upper", "length": "utf8_length"}
 _CALENDAR = ("year", "quarter", "month", "day", "hour", "minute")
@@ -546,4 +546,4 @@ _TERMS: Mapping[str, Callable[[_Rows, Expr], pc.Expression]] = {
     "coalesce": _Rows.coalesce,
     "cast": _Rows.cast,
 }
-"""By sqlglot's name of the node."""
+"""Functions that compute a term, by sqlglot's name of the node."""

@@ -1,4 +1,4 @@
-"""Trees -> SQL text for people, and the names of their columns."""
+"""Write trees as SQL text for people, and list the names of their columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 SHOWN = 3
-"""Values of an IN list that are written; of longer lists the count follows."""
+"""Values of an IN list that are written; for longer lists the count follows."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset(
@@ -41,11 +41,11 @@ _RESERVED = frozenset(
     user using uuid values when where with
     """.split()  # noqa: SIM905  a list of them would fill a page
 )
-"""Names that are quoted, because they mean something else to some SQL engine."""
+"""Names that are quoted, because they have a meaning in some SQL engine."""
 
 
 def columns_of(expression: Expression) -> tuple[str, ...]:
-    """Return the dotted names of the columns in a tree, in order, each once.
+    """Return the distinct dotted names of the columns in a tree, in order.
 
     Columns inside `Opaque` parts are not known.
     """
@@ -53,7 +53,7 @@ def columns_of(expression: Expression) -> tuple[str, ...]:
 
 
 def columns_of_text(expression: Expression) -> list[tuple[str, bool]]:
-    """Return the columns in the parts of SQL that stay text; whether each is in double quotes."""
+    """Return the columns in parts that stay SQL text, and whether each is in double quotes."""
     match expression:
         case Opaque(text, is_sql=True):
             from parquet_bloomwriter.predicate.sql import columns_in_text
@@ -72,7 +72,7 @@ def single_quotes(name: str) -> str:
 
 
 def to_text(expression: Expression) -> str:  # noqa: PLR0911  one for each kind
-    """Spell a tree as SQL; long IN lists are shortened to their first values and the count."""
+    """Return a tree as SQL text; long IN lists are shortened to first values and the count."""
     match expression:
         case Comparison(column, operator, value):
             return f"{spell_name(column)} {operator} {spell_value(value)}"
@@ -95,7 +95,7 @@ def to_text(expression: Expression) -> str:  # noqa: PLR0911  one for each kind
 
 
 def spell_name(column: str) -> str:
-    """Spell a dotted path, with quotation marks where SQL needs them."""
+    """Return a dotted path as SQL text, with quotation marks where SQL needs them."""
     parts = column.split(".")
     if not all(parts):
         return _quoted(column)
@@ -107,13 +107,13 @@ def spell_name(column: str) -> str:
 
 
 def spell_values(values: Sequence[Value]) -> str:
-    """Spell the values of an IN list, the first ones only if there are many."""
+    """Return the values of an IN list as SQL text; of many, only the first ones."""
     shown = ", ".join(spell_value(value) for value in values[:SHOWN])
     return shown if len(values) <= SHOWN else f"{shown}, ... {len(values):,} values"
 
 
 def spell_value(value: Value | None) -> str:  # noqa: C901, PLR0911  one for each kind
-    """Spell a literal."""
+    """Return a literal as SQL text."""
     match value:
         case None:
             return "NULL"
@@ -173,7 +173,7 @@ def _negation(expression: Not) -> str:
 
 
 def _grouped(expression: Expression, *kinds: type[Expression]) -> str:
-    """Spell an operand, in parentheses if it is of one of these kinds, or of unknown form."""
+    """Return an operand as SQL text, in parentheses if it is of these kinds, or of unknown form."""
     text = to_text(expression)
     return f"({text})" if isinstance(expression, (*kinds, Opaque)) else text
 

@@ -1,1 +1,1 @@
-"""Which row groups can hold the rows asked for, by footers, Bloom filters and dictionaries."""
+"""Verdicts on row groups that may hold matching rows: footers, filters and dictionaries."""

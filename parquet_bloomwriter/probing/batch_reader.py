@@ -1,4 +1,4 @@
-"""`BatchReader` reads many pieces of one size, such as blocks of filters, from a batch of files.
+"""`BatchReader` reads many blocks or headers of one size from a batch of files at once.
 
 Local files are read by a kernel, one loop over `pread`, where the system has that call; all others
 by their own `read_ranges`, several files at a time.
@@ -29,24 +29,24 @@ T = TypeVar("T")
 
 _REMOTE_THREADS = 16
 _TASKS_PER_THREAD = 256
-"""Lookups that are worth a thread of their own."""
+"""Least lookups that are worth a thread of their own."""
 
 
 @dataclass(slots=True, eq=False)
 class BatchReader:
-    """Reads from the files of one batch, and remembers which files failed."""
+    """Reads pieces from the files of one batch, and records which files failed."""
 
     sources: Sequence[Source]
     """The open files."""
 
     failures: dict[int, BloomwriterError | OSError] = field(default_factory=dict)
-    """Why a file cannot be read, by its ordinal."""
+    """Error of each file that cannot be read, by its ordinal in the batch."""
 
     descriptors: NDArray[np.int64] = field(init=False)
     """File descriptors of local files, -1 for all others, shape (files,)."""
 
     are_local: bool = field(init=False)
-    """Whether all files are."""
+    """Whether all files are local."""
 
     _ahead: dict[tuple[int, int], bytes] = field(default_factory=dict)
     """Bytes that `read_ahead` has read from files on stores, by file and position."""
@@ -84,7 +84,7 @@ class BatchReader:
         return found
 
     def read_ahead(self, file_of: NDArray[np.int64], ranges: NDArray[np.int64]) -> None:
-        """Read what `read` will be asked for, and keep it: close pieces come by one request.
+        """Read ranges that `read` will be asked for, and keep them; close ranges share a request.
 
         Args:
             file_of: Ordinals of the files, shape (n,). Those of local files are left out.
@@ -118,7 +118,7 @@ class BatchReader:
         return self.sources[file].read_at(start, stop)
 
     def probe(self, file_of: NDArray[np.int64], tasks: NDArray[np.int64]) -> bool:
-        """Let the kernel `probe_usual` work on tasks in local files.
+        """Let the kernel `probe_usual` look up hashes in filters of local files.
 
         Args:
             file_of: Ordinals of the files, shape (n,).
@@ -163,14 +163,14 @@ class BatchReader:
             self._read_one(int(file_of[piece]), int(starts[piece]), found[piece])
 
     def _count(self, file_of: NDArray[np.int64], size: int) -> None:
-        """Add pieces to the traffic of their files."""
+        """Add a number of pieces to the traffic of their files."""
         counts = np.bincount(file_of, minlength=len(self.sources)).tolist()
         for source, count in zip(self.sources, counts, strict=True):
             if count:
                 source.traffic.add(count, count * size)
 
     def _read_one(self, file: int, start: int, found: NDArray[np.uint8]) -> None:
-        """Read one piece by its source, which also deals with interrupted and short reads."""
+        """Read one piece by its source, which also handles interrupted and short reads."""
         if file in self.failures:
             return
         try:
@@ -212,7 +212,7 @@ class BatchReader:
 
 
 def _for_each(places: Collection[T], read_file: Callable[[T], None]) -> None:
-    """Read several files on stores at the same time."""
+    """Call a function for several files on stores in parallel."""
     if len(places) < 2:  # noqa: PLR2004  one needs no threads
         for place in places:
             read_file(place)

@@ -32,57 +32,57 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SchemaBinding:
-    """What a predicate means for the files of one schema."""
+    """A predicate bound to the columns of files of one schema."""
 
     bound: Bound
     ordinals: tuple[int, ...]
-    """Ordinals of the leaf columns that are needed."""
+    """Ordinals of the leaf columns that the predicate needs."""
 
 
 @dataclass(slots=True, eq=False)
 class Bindings:
-    """A predicate, and what it means for each schema that was met."""
+    """A predicate, and its binding for each schema that was met."""
 
     expression: Expression
     columns: tuple[str, ...] = ()
     seen: dict[Schema, SchemaBinding] = field(default_factory=dict)
     hashed: dict[InSet, Hashes] = field(default_factory=dict)
-    """Hashes of the values of conditions, each of which is a key by identity."""
+    """Hashes of the values of conditions; a condition is a key by its identity."""
 
     hash_kind: HashKind = XXHASH
-    """The hash function of filters whose headers do not name theirs; "xxhash" distrusts these."""
+    """Hash function of filters whose headers name none; "xxhash" distrusts these filters."""
 
     reads_paths: bool = False
     """Whether columns of hive partitions are read from paths."""
 
     partition: Partition | None = None
-    """The columns that all the files have in their paths, with the same values."""
+    """Columns that all the files have in their paths, with the same values; None without any."""
 
     table: Table | None = None
-    """The table that all the files belong to."""
+    """Table to which all the files belong; None without one."""
 
     @classmethod
     def of(
         cls, expression: Expression, hash_kind: HashKind = XXHASH, *, reads_paths: bool = False
     ) -> Bindings:
-        """Begin without any schema."""
+        """Return a new object without any schema."""
         return cls(expression, columns_of(expression), hash_kind=hash_kind, reads_paths=reads_paths)
 
     def of_table(self, table: Table) -> Bindings:
-        """Begin anew, for files of a table."""
+        """Return a new object for the files of a table."""
         return LogicalBindings(self.expression, self.columns, hash_kind=self.hash_kind, table=table)
 
     def in_partition(self, partition: Partition) -> Bindings:
-        """Begin anew, for files with these columns in their paths."""
+        """Return a new object for files with these columns in their paths."""
         return replace(self, seen={}, hashed={}, partition=partition)
 
     @property
     def is_excluded(self) -> bool:
-        """Whether paths alone exclude the files, whatever they store."""
+        """Return whether paths alone exclude the files, whatever the files store."""
         return self.partition is not None and self.partition.excludes(self.expression)
 
     def to(self, schema: Schema) -> SchemaBinding:
-        """Return what the predicate means for one schema."""
+        """Return the binding of the predicate for a schema."""
         found = self.seen.get(schema)
         if found is None:
             bound = bind(self.expression_for(schema), domains_of(schema))
@@ -91,7 +91,7 @@ class Bindings:
         return found
 
     def to_file(self, file: CachedFooter) -> SchemaBinding:
-        """Return what the predicate means for a file."""
+        """Return the binding of the predicate for a file."""
         return self.to(file.schema)
 
     def names(self) -> list[tuple[str, ...]]:
@@ -99,7 +99,7 @@ class Bindings:
         return [tuple(leaf.name for leaf in schema.leaves) for schema in self.seen]
 
     def expression_for(self, schema: Schema) -> Expression:
-        """Return the predicate as far as paths leave it open."""
+        """Return the predicate with the conditions that paths decide replaced by constants."""
         if self.partition is None:
             return self.expression
         return self.partition.decided(self.expression, {leaf.name for leaf in schema.leaves})
@@ -111,7 +111,7 @@ class Bindings:
         return self.hashed[atom]
 
     def check_columns(self, paths: Sequence[str], tables: Sequence[tuple[str, ...]] = ()) -> None:
-        """Check that every column is in some file, or is a partition key in some path.
+        """Check that every column of the predicate is in a file, or a partition key in a path.
 
         Args:
             paths: Of the files.
@@ -146,12 +146,12 @@ class Bindings:
 
 
 def in_paths(name: str, paths: Sequence[str]) -> bool:
-    """Return whether some path names the column: `year=2023/`."""
+    """Return whether some path has a folder of a column: `year=2023/`."""
     return any(f"/{name}=" in f"/{path}" for path in paths)
 
 
 def _names_in_paths(paths: Sequence[str]) -> Iterator[str]:
-    """Yield the columns that folders name, from the outermost folder of the first path on."""
+    """Yield the column names in folders, from the outermost folder of the first path on."""
     for path in paths:
         for folder in path.split("/")[:-1]:
             name, is_given, _ = folder.partition("=")
@@ -165,10 +165,10 @@ def _has(known: Sequence[str], name: str) -> bool:
 
 @dataclass(slots=True, eq=False)
 class LogicalBindings(Bindings):
-    """A predicate, and what it means for each schema of a table's files."""
+    """A predicate on a table, and its binding for each schema of the table's files."""
 
     def to_file(self, file: CachedFooter) -> SchemaBinding:
-        """Return what the predicate means for a file."""
+        """Return the binding of the predicate for a file."""
         found = self.seen.get(file.schema)
         if found is None:
             bound = self._bound(file.footer())
@@ -177,7 +177,7 @@ class LogicalBindings(Bindings):
         return found
 
     def names(self) -> list[tuple[str, ...]]:
-        """Return the names of the table's columns: no file need have them all."""
+        """Return the names of the table's columns: a file need not have them all."""
         return [self._of.column_names()]
 
     @property
@@ -201,7 +201,7 @@ class LogicalBindings(Bindings):
         return bind(lacking.decided(expression, ()), Domains.of(leaves.values(), parts))
 
     def _undecided(self, leaves: Mapping[str, Leaf], footer: Footer) -> Iterator[tuple[str, Texts]]:
-        """Yield columns that the file lacks, and those whose conditions mean something else."""
+        """Yield columns that the file lacks, or on which conditions mean something else."""
         for name in self.columns:
             texts = self._of.known_texts(name, leaves.get(name), footer)
             if texts is not None:
@@ -209,7 +209,7 @@ class LogicalBindings(Bindings):
 
 
 def partition_of_file(file: TableFile, columns: Sequence[str]) -> Partition | None:
-    """Return the partition columns of a predicate with the file's values; None if it has none."""
+    """Return the predicate's partition columns with the values of a file; None without any."""
     from parquet_bloomwriter.probing.partitions import Partition
 
     values = file.partition_texts(columns)

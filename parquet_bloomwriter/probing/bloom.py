@@ -1,4 +1,4 @@
-"""Bloom filters probed where they lie: the header, and one block of 32 bytes for each value.
+"""Lookups in stored Bloom filters: of each filter, its header and a block of 32 bytes per value.
 
 A filter is the header, 15 to 19 bytes, and the bitset. `bloom_filter_length` gives the sizes of
 both before anything is read, because bitsets are multiples of 32 bytes; the header is read to
@@ -57,25 +57,26 @@ if TYPE_CHECKING:
 
 _FEW_HASHES, _BYTES_PER_HASH = 64, 8192
 """Blocks are read one by one for up to 64 hashes, or up to one hash for 8,192 bytes of the bitset:
-reading one block takes as long as reading so many bytes. For more the whole bitset is read."""
+reading one block takes as long as reading so many bytes. For more hashes the bitset is read whole.
+"""
 
 _EMPTY = "all its bits are zero, though the chunk has values"
 _FIRST_LOOK = 4096
-"""Bytes of a bitset that are searched first for a bit that is set."""
+"""Bytes of a bitset that are first searched for a set bit."""
 
 _SALT = np.array(SALT, np.uint32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hashes:
-    """The hashes of n values; a value that may be stored in several ways has several, in a row."""
+    """The hashes of n values; a value that may be stored in several ways has several hashes."""
 
     hashes: NDArray[np.uint64]
     firsts: NDArray[np.int64]
     """Index of each value's first hash, and the number of hashes, shape (n + 1,)."""
 
     of_drafts: NDArray[np.uint64] | None = None
-    """The hashes for filters of the Murmur3 drafts; None to distrust these filters."""
+    """Hashes for filters of the Murmur3 drafts; None to distrust these filters."""
 
     @classmethod
     def of(cls, plains: Sequence[Sequence[bytes]], kind: HashKind = XXHASH) -> Hashes:
@@ -103,7 +104,7 @@ class Hashes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilterLookups:
-    """Which hashes are looked up in the filters of which row groups of a batch: m lookups."""
+    """The lookups in the filters of a batch: row groups and their hashes, m lookups."""
 
     rows: NDArray[np.int64]
     """Row groups, shape (m,)."""
@@ -115,7 +116,7 @@ class FilterLookups:
     """Index past the last hash for each row group, shape (m,)."""
 
     def take(self, chosen: NDArray[np.bool_]) -> FilterLookups:
-        """Return some of the lookups."""
+        """Return the lookups whose flag is set."""
         return FilterLookups(self.rows[chosen], self.begins[chosen], self.ends[chosen])
 
 
@@ -128,7 +129,7 @@ def probe_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
     places: BitsetPlaces,
     draft_hashes: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.bool_]:
-    """Look up hashes in the filters of some row groups.
+    """Look up hashes in the filters of one column in some row groups.
 
     Args:
         batch: The files.
@@ -149,7 +150,7 @@ def probe_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
 
 @dataclass(slots=True, eq=False)
 class _Probe:
-    """The arguments of `probe_filters`; `places` and the failures of `reader` are added to."""
+    """The arguments of `probe_filters`; `places` and the failures of `reader` are updated."""
 
     batch: FileBatch
     column: BatchColumn
@@ -167,7 +168,7 @@ class _Probe:
         return self._look_up_any(lookups)
 
     def _look_up_usual(self, lookups: FilterLookups) -> NDArray[np.bool_] | None:
-        """Look up one hash in each filter by the kernel; None if it cannot be used."""
+        """Look up one hash in each filter by the kernel; None if the kernel cannot be used."""
         rows, places = lookups.rows, self.places
         tasks = np.empty((len(rows), TASK_WORDS), np.int64)
         tasks[:, 1] = self.column.filter_offsets[rows]
@@ -192,7 +193,7 @@ class _Probe:
         return might
 
     def _look_up_any(self, lookups: FilterLookups) -> NDArray[np.bool_]:
-        """Look up any number of hashes in filters of any kind, in files of any kind."""
+        """Look up any number of hashes in any filters, in local files and on stores."""
         rows = lookups.rows
         unseen = self.places.sizes[rows] == UNSEEN
         if unseen.any():
@@ -214,9 +215,9 @@ class _Probe:
     # Headers.
 
     def _read_ahead(self, lookups: FilterLookups) -> None:
-        """Read headers with the blocks that will be asked for, if they are where they usually are.
+        """Read headers with the blocks that will be needed, if these are at the usual place.
 
-        Of a filter that is not large, both come by one request.
+        A filter that is not large needs one request for both.
         """
         rows, begins = lookups.rows, lookups.begins
         offsets, sizes = self.column.filter_offsets[rows], self.column.filter_lengths[rows]
@@ -231,7 +232,7 @@ class _Probe:
         self.reader.read_ahead(files, np.stack([starts, starts + PIECE_BYTES], axis=1))
 
     def _read_headers(self, rows: NDArray[np.int64]) -> None:
-        """Find the bitsets of these row groups: usual headers are compared, others decoded."""
+        """Find the bitsets of row groups: usual headers are compared, other headers are decoded."""
         offsets = self.column.filter_offsets[rows]
         lengths = self.column.filter_lengths[rows]
         headers = usual_header_length(lengths)
@@ -282,7 +283,7 @@ class _Probe:
     # Blocks.
 
     def _few(self, lookups: FilterLookups) -> NDArray[np.bool_]:
-        """Look up hashes by reading the block of each."""
+        """Look up hashes by reading one block for each."""
         counts = lookups.ends - lookups.begins
         total = int(counts.sum())
         if not total:
@@ -311,7 +312,7 @@ class _Probe:
     def _places_in_filters(
         self, rows: NDArray[np.int64], which: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Return the hashes that are looked up in n filters, and the ordinals of their blocks.
+        """Return the hashes to look up in n filters, and the ordinals of their blocks.
 
         Args:
             rows: Row groups, shape (n,).
@@ -328,7 +329,7 @@ class _Probe:
         return hashes, blocks.astype(np.int64)
 
     def _many(self, row: int, begin: int, end: int) -> bool:
-        """Look up the hashes from `begin` up to `end` by reading the whole bitset."""
+        """Look up the hashes [begin, end) by reading the whole bitset."""
         start, size = int(self.places.starts[row]), int(self.places.sizes[row])
         read = self._read(row, start, start + size)
         if read is None:
@@ -343,7 +344,7 @@ class _Probe:
         return bool(filter_.check_hashes(hashes[begin:end]).any())
 
     def _have_bits(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether any bit is set in the bitsets of row groups; False also if reading fails."""
+        """Return whether each bitset has a set bit; False also if reading fails."""
         looked_at = np.minimum(self.places.sizes[rows], _FIRST_LOOK)
         for size in sorted(set(looked_at.tolist())):
             mine = rows[looked_at == size]
@@ -354,7 +355,7 @@ class _Probe:
         return self.places.has_bits[rows]
 
     def _search_bits(self, row: int) -> None:
-        """Read a bitset up to its first bit that is set; distrust it if there is none."""
+        """Read a bitset up to its first set bit; distrust the filter if there is none."""
         start = int(self.places.starts[row])
         stop = start + int(self.places.sizes[row])
         step = _FIRST_LOOK
@@ -370,7 +371,7 @@ class _Probe:
         self._distrust(row, _EMPTY)
 
     def _read(self, row: int, start: int, stop: int) -> bytes | None:
-        """Read bytes of the file of a row group; None if that fails."""
+        """Return bytes of a row group's file; None if reading fails."""
         file = int(np.searchsorted(self.batch.rows, row, "right")) - 1
         try:
             return self.reader.read_at(file, start, stop)

@@ -47,7 +47,7 @@ BOUND_FIELDS = (
     ChunkField.DEPRECATED_MIN,
     ChunkField.DEPRECATED_MAX,
 )
-"""The fields whose bytes `decode_bounds` looks at, in this order."""
+"""Fields of a column chunk whose bytes `decode_bounds` reads, in this order."""
 
 _ALWAYS_CLEAR = (Order.SIGNED, Order.FLOATING, Order.BOOLEAN)
 """Orders that all writers have followed."""
@@ -86,11 +86,11 @@ class Bounds:
     low: NDArray[Any]
     high: NDArray[Any]
     known: NDArray[np.bool_]
-    """Whether `low` and `high` mean anything."""
+    """Whether `low` and `high` of each chunk are valid, shape (n,)."""
 
     @classmethod
     def unknown(cls, count: int) -> Bounds:
-        """Make the bounds of `count` chunks of which nothing is known."""
+        """Return the bounds of `count` chunks without known bounds."""
         nothing = np.zeros(count, np.int64)
         return cls(nothing, nothing, np.zeros(count, np.bool_))
 
@@ -134,7 +134,7 @@ def decode_bounds(  # noqa: PLR0913  all that decides how bytes are read
 
 @lru_cache(maxsize=64)
 def type_ordered(column_orders: bytes) -> tuple[bool, ...]:
-    """Return for each leaf whether its order is TypeDefinedOrder; empty if the file does not say.
+    """Return for each leaf whether its order is TypeDefinedOrder; empty without `column_orders`.
 
     Args:
         column_orders: Field 7 of FileMetaData, a list as Thrift compact bytes; b"" if absent.
@@ -157,7 +157,7 @@ def null_counts(values: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray
 
 
 def may_count_too_few_nulls(leaf: Leaf, created_by: bytes) -> bool:
-    """Whether a writer may have left the nulls of fields above out of a column's `null_count`."""
+    """Return whether a writer may have left nulls of outer fields out of `null_count`."""
     is_below = any(repetition is not Repetition.REQUIRED for repetition in leaf.repetitions[:-1])
     return is_below and created_by.startswith(b"parquet-cpp")
 
@@ -182,7 +182,7 @@ def _numbers(
 
 
 def _widened(stored: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers as keys."""
+    """Return stored numbers in the dtype of keys."""
     if stored.dtype.kind != "f":
         return stored.astype(_KEY_DTYPES[stored.dtype.kind])
     with np.errstate(invalid="ignore"):  # Signalling NaNs are nothing special here.

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Footer, Leaf
 
 MAX_PAGE_BYTES = 64 * 1024
-"""Larger pages are not worth reading."""
+"""Most bytes of a dictionary page that is read."""
 
 _MAX_VALUES_BYTES = 16 * MAX_PAGE_BYTES
 _LZO, _OLD_LZ4 = 3, 5
-"""parquet.thrift, CompressionCodec: pyarrow lacks the one; writers disagree about the other."""
+"""Codecs that are not read (parquet.thrift, CompressionCodec): pyarrow lacks LZO, and writers
+disagree about LZ4."""
 
 
 def holds_any(
@@ -39,7 +40,7 @@ def holds_any(
     plains: Iterable[bytes],
     read_at: Callable[[int, int], bytes],
 ) -> bool | None:
-    """Whether a column chunk holds a value with any of these PLAIN bytes.
+    """Return whether a column chunk holds a value with any of these PLAIN bytes.
 
     Returns:
         None if the dictionary does not tell, or is not worth reading.
@@ -56,7 +57,7 @@ def holds_any(
 
 
 def _page_of(footer: Footer, row_group: int, column: int) -> tuple[int, int] | None:
-    """Return where the dictionary page begins and ends: at the first data page."""
+    """Return the range of the dictionary page, which ends at the first data page; or None."""
     chunk = footer.chunks.values[row_group, column]
     start = int(chunk[ChunkField.DICTIONARY_PAGE_OFFSET])
     stop = int(chunk[ChunkField.DATA_PAGE_OFFSET])
@@ -66,7 +67,7 @@ def _page_of(footer: Footer, row_group: int, column: int) -> tuple[int, int] | N
 
 
 def _entries(data: bytes, leaf: Leaf, codec: int) -> list[pa.Array] | None:
-    """Return the values in a dictionary page; None if it is not certain that these are all."""
+    """Return the entries of a dictionary page; None if it is not certain that these are all."""
     import pyarrow as pa
 
     page = None if codec in (_LZO, _OLD_LZ4) else page_in(data, leaf, codec)
@@ -93,5 +94,5 @@ def _holds_any(entries: list[pa.Array], leaf: Leaf, plains: Iterable[bytes]) -> 
 
 
 def _stored(array: pa.Array, width: int) -> np.ndarray:
-    """Return the bytes of values of one width, none of them null."""
+    """Return the bytes of values of one width, an array without nulls."""
     return np.frombuffer(array.buffers()[1], np.uint8)[array.offset * width :][: len(array) * width]

@@ -1,4 +1,4 @@
-"""A bound predicate compared with the row groups of a batch of files.
+"""The evaluation of a bound predicate on the row groups of a batch of files.
 
 Statistics come first (`bounds` decodes minima and maxima, here keys are compared with them),
 then Bloom filters, where statistics leave row groups over, then small dictionaries, where there is
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Numbers = NDArray[np.int64]
     KeyRange = tuple[Numbers, Numbers]
-    """A range of keys for each of n row groups: the first key, and the key past the last."""
+    """First key, and position past the last key, of the range of each of n row groups."""
 
     Columns = dict[int, BatchColumn]
     """Columns by the ordinal of their leaf."""
 
 
 class Code(IntEnum):
-    """Verdict and evidence of one condition in one row group; from 4 on, it cannot match."""
+    """Verdict and evidence of a condition in a row group; from 4 on, it cannot match."""
 
     UNKNOWN = 0
     MIGHT_BY_STATISTICS = 1
@@ -75,31 +75,31 @@ _MIGHT_BY_BLOOM, _NOT_BY_BLOOM, _NOT_BY_LITERAL = (
 
 @dataclass(slots=True, eq=False)
 class Finding:
-    """The verdicts on one condition."""
+    """The verdicts on one condition for the row groups of a batch."""
 
     atom: Atom
     codes: NDArray[np.uint8]
     """`Code` of each row group of the batch, shape (n,)."""
 
     reasons: dict[int, str] = field(default_factory=dict)
-    """Reasons by row group: why nothing is known, or why a filter was not trusted."""
+    """Why nothing is known, or why a filter was not trusted, by row group."""
 
     default_reason: str = ""
-    """Why nothing is known of row groups without a reason of their own."""
+    """Why nothing is known of the row groups without a reason of their own."""
 
     keys: KeyRange | None = None
-    """The range of keys that statistics do not exclude in each row group; only for an `InSet`."""
+    """Range of keys that statistics do not exclude in each row group; None unless an `InSet`."""
 
     lacks_filter: Flags | None = None
-    """Whether a row group has no filter, shape (n,); only for an `InSet` that filters answer."""
+    """Whether each row group has no filter, shape (n,); None unless an `InSet` for filters."""
 
     @property
     def might(self) -> Flags:
-        """Whether each row group might match."""
+        """Return whether each row group might match the condition, shape (n,)."""
         return self.codes < _FIRST_NOT
 
     def explained(self, rows: slice) -> Numbers:
-        """Return which of these row groups `reason` has something to say about."""
+        """Return the row groups of a range for which `reason` returns a text."""
         codes = self.codes[rows]
         explained = (codes == _UNKNOWN) | (codes == _NOT_BY_LITERAL)
         if self.lacks_filter is not None:
@@ -108,7 +108,7 @@ class Finding:
         return numbers
 
     def reason(self, row: int) -> str:
-        """Return why nothing is known of a row group, or why a filter did not answer; or ""."""
+        """Return why nothing is known of a row group, or why its filter did not answer; or ""."""
         if row in self.reasons:
             return self.reasons[row]
         code = self.codes[row]
@@ -133,10 +133,10 @@ class Findings:
     """Whether each row group might match the predicate, shape (n,)."""
 
     atoms: tuple[Finding, ...]
-    """In the order of the predicate."""
+    """Verdicts on the conditions, in the order of the predicate."""
 
     num_filters: int
-    """Filters in which values were looked up."""
+    """Number of filters in which values were looked up."""
 
 
 def atoms_of(bound: Bound) -> Iterator[Atom]:
@@ -149,7 +149,7 @@ def atoms_of(bound: Bound) -> Iterator[Atom]:
 
 
 def leaves_of(bound: Bound) -> tuple[Leaf, ...]:
-    """Return the columns that a predicate needs, each once."""
+    """Return the distinct columns that a predicate needs."""
     needed = {
         atom.leaf.ordinal: atom.leaf
         for atom in atoms_of(bound)
@@ -161,7 +161,7 @@ def leaves_of(bound: Bound) -> tuple[Leaf, ...]:
 def evaluate(
     bound: Bound, batch: FileBatch, reader: BatchReader, hashes: Callable[[InSet], Hashes]
 ) -> Findings:
-    """Find out which row groups of a batch might match.
+    """Return the verdicts on the row groups of a batch of files.
 
     Args:
         bound: The predicate, bound to the batch's schema.
@@ -193,7 +193,7 @@ def evaluate(
 
 
 def _combined(bound: Bound, findings: Sequence[Finding], batch: FileBatch) -> Flags:
-    """Return whether each row group might match; findings are in the order of `atoms_of`."""
+    """Return whether each row group might match; `findings` are in the order of `atoms_of`."""
     remaining = iter(findings)
 
     def combine(part: Bound) -> Flags:
@@ -244,11 +244,11 @@ def _why_unknown(atom: Atom) -> str:
 
 
 Judgement = tuple["Flags", "Flags"]
-"""Whether statistics tell anything of each row group, and whether it might match by them."""
+"""Whether statistics of each row group are usable, and whether it might match by them."""
 
 
 def _key_range(atom: InSet, column: BatchColumn) -> KeyRange:
-    """Return which keys lie within the bounds of each row group."""
+    """Return the range of keys within the bounds of each row group."""
     bounds = column.bounds
     count = len(bounds.known)
     num_keys = len(atom.plains or atom.keys or ())
@@ -277,7 +277,7 @@ def _among_objects(keys: Sequence[Any], low: Key, high: Key) -> tuple[int, int]:
 
 
 def _is_beyond_by_truncation(key: Key, high: Key) -> bool:
-    """Whether a key beyond a maximum may be so only because the maximum was cut short."""
+    """Return whether a key is above a maximum that may be cut short, so that it may be stored."""
     return isinstance(key, bytes) and isinstance(high, bytes) and key.startswith(high)
 
 
@@ -317,7 +317,7 @@ def _judge_differs(atom: NotInSet, column: BatchColumn) -> Judgement:
 
 
 def _may_be_cut_short(bound: Key, leaf: Leaf) -> bool:
-    """Whether this may be the minimum and the maximum of different values."""
+    """Return whether an equal minimum and maximum may be of different values, cut short."""
     return isinstance(bound, bytes) and len(bound) != leaf.type_length
 
 
@@ -349,7 +349,7 @@ def _probe_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
     reader: BatchReader,
     hashes: Callable[[InSet], Hashes],
 ) -> int:
-    """Look the values up that statistics leave over; return how many filters that took."""
+    """Look up in filters the values that statistics leave; return the number of filters used."""
     atom, keys = finding.atom, finding.keys
     assert isinstance(atom, InSet)  # noqa: S101  for the type checker; see `evaluate`
     assert keys is not None  # noqa: S101  likewise
@@ -380,7 +380,7 @@ def _probe_dictionaries(
     batch: FileBatch,
     reader: BatchReader,
 ) -> None:
-    """Look the values up in dictionaries where no filter gave an answer."""
+    """Look up values in dictionaries where no filter gave an answer."""
     atom = finding.atom
     assert isinstance(atom, InSet)  # noqa: S101  for the type checker; see `evaluate`
     open_ = might & (finding.codes <= _MIGHT_BY_STATISTICS)

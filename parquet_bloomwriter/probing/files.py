@@ -1,4 +1,4 @@
-"""Which row groups of which files can hold the rows asked for: open, look, judge, close.
+"""The probing of files: open them, read footers, judge row groups, close them.
 
 As many files as the system allows are open at once. Those among them that have the same schema and
 writer are judged together, as a `FileBatch`. Footers that were read before come from memory. Local
@@ -58,17 +58,17 @@ class Given:
 
 
 _MOST_FILES, _LEAST_FILES = 256, 32
-"""Files that are open at once: at most a quarter of what the system allows, within these limits."""
+"""Most files that are open at once: a quarter of what the system allows, within these limits."""
 
 _THREADS = 16
 _SLOW_SECONDS = 0.002
-"""Opening a file and parsing its footer takes longer than this only where it waits for a disk or a
+"""Seconds; opening a file and parsing its footer takes longer only while waiting for a disk or a
 network."""
 
 
 @dataclass(slots=True, eq=False)
 class _Opened:
-    """One of the files that are open at once, or why it is not."""
+    """A file that is open with others, or the error of opening it."""
 
     path: str | None
     source: Source | None = None
@@ -77,7 +77,7 @@ class _Opened:
 
 
 def probe_locations(locations: Sequence[Openable], bindings: Bindings) -> ProbeReport:
-    """Probe files.
+    """Return the verdicts on files and their row groups.
 
     Raises:
         ColumnNotFound: If a column is in none of the files.
@@ -104,21 +104,21 @@ def probe_locations(locations: Sequence[Openable], bindings: Bindings) -> ProbeR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Probed:
-    """Files that were probed."""
+    """The verdicts on some files, and the number of filters used."""
 
     files: Sequence[FileProbe]
-    """In the order given."""
+    """Verdicts on the files, in the order given."""
 
     num_filters: int
-    """Filters in which values were looked up."""
+    """Number of filters in which values were looked up."""
 
 
 Groups: TypeAlias = "list[tuple[Bindings, list[int]]]"
-"""Files by what their paths say: the predicate for them, and their indexes in the list of all."""
+"""Groups of files whose paths decide the same: the predicate, and indexes in the list of all."""
 
 
 def _by_partition(locations: Sequence[Openable], bindings: Bindings) -> Groups:
-    """Group files by what their paths decide: many partitions make few groups."""
+    """Return files grouped by what their paths decide: many partitions make few groups."""
     groups: dict[Hashable, tuple[Bindings, list[int]]] = {}
     tables: dict[Table, Bindings] = {}
     for place, location in enumerate(locations):
@@ -148,7 +148,7 @@ def _partition_of(location: Openable, bindings: Bindings) -> Partition | None:
 
 
 def _probe_group(locations: Sequence[Openable], bindings: Bindings) -> _Probed:
-    """Probe files of one partition, as many at once as may be open."""
+    """Probe the files of one group, in batches of as many as may be open."""
     files: list[FileProbe] = []
     num_filters, at_once = 0, _files_at_once()
     for first in range(0, len(locations), at_once):
@@ -159,12 +159,12 @@ def _probe_group(locations: Sequence[Openable], bindings: Bindings) -> _Probed:
 
 
 def _by_path(location: Openable) -> FileProbe:
-    """Return the verdict on a file that is excluded by its path."""
+    """Return the verdict on a file that its path excludes."""
     return FileProbe(path=str(location) or None, known=None, findings=None, is_excluded=True)
 
 
 def _check_columns(groups: Groups, locations: Sequence[Openable], bindings: Bindings) -> None:
-    """Check that every column is in some file; open excluded files only if a column seems missing.
+    """Check that every column is in some file; open excluded files only if one seems missing.
 
     Raises:
         ColumnNotFound: If a column is in none of the files.
@@ -206,7 +206,7 @@ def _files_at_once() -> int:
 
 
 def _probe_at_once(locations: Sequence[Openable], bindings: Bindings) -> _Probed:
-    """Probe files that are open at the same time."""
+    """Probe files that are all open at the same time."""
     with ExitStack() as stack:
         opened = _open_all(locations, bindings, stack)
         batches: defaultdict[Hashable, list[int]] = defaultdict(list)
@@ -283,7 +283,7 @@ def _blamed(error: Failure, path: str | None) -> Failure:
 def _while_quick(
     locations: Sequence[Openable], open_one: Callable[[Openable], _Opened]
 ) -> Iterator[_Opened]:
-    """Open files until several have taken long; a first one may do so for other reasons."""
+    """Open files until several take long; the first one may take long for other reasons."""
     num_slow = 0
     for location in locations:
         began = time.perf_counter()

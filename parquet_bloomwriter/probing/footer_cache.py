@@ -1,4 +1,4 @@
-"""Footers kept in memory, with what probing needs of them, as long as their files stay the same.
+"""A cache in memory of footers, and of the column numbers that probing needs, by file identity.
 
 A `CachedFooter` is the bytes of one footer, and the numbers of the columns that were asked about:
 little enough to be kept for thousands of files. Files of one table have the same schema and writer:
@@ -62,7 +62,7 @@ _NUM_VALUES, _NULL_COUNT, _OFFSET, _LENGTH = range(4)
 _BOUNDS = slice(4, None)
 
 UNSEEN, DISTRUSTED = 0, -1
-"""In place of the size of a bitset: its header was not read yet; the filter must not be probed."""
+"""Instead of a bitset's size: its header was not read yet; the filter must not be probed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ class RawColumn:
     """The numbers of one column's r chunks, as the footer has them."""
 
     numbers: Numbers
-    """Shape (r, 8), by `_NUMBER_FIELDS`: integers, and lengths of bounds."""
+    """Integers, and lengths of bounds, by `_NUMBER_FIELDS`, shape (r, 8)."""
 
     stops: NDArray[np.int32]
     """Positions past the bounds, relative to the footer, shape (r, 4)."""
@@ -81,35 +81,35 @@ class RawColumn:
 
 @dataclass(slots=True, eq=False)
 class BitsetPlaces:
-    """Where the bitsets of n column chunks lie, as far as their headers were read.
+    """The positions of the bitsets of n column chunks, as far as their headers were read.
 
     An evaluation fills in one of its own; those kept with a footer do not change.
     """
 
     starts: Numbers
-    """Absolute positions of the bitsets, shape (n,)."""
+    """Absolute position of each bitset, bytes, shape (n,)."""
 
     sizes: Numbers
-    """Bytes of the bitsets, or `UNSEEN`, or `DISTRUSTED`, shape (n,)."""
+    """Size of each bitset, bytes, or `UNSEEN`, or `DISTRUSTED`, shape (n,)."""
 
     has_bits: NDArray[np.bool_]
-    """Whether a bit was seen that is set, shape (n,)."""
+    """Whether a set bit was seen in each bitset, shape (n,)."""
 
     of_drafts: NDArray[np.bool_]
-    """Whether a filter is one of the Murmur3 drafts and was looked up as such, shape (n,)."""
+    """Whether each filter is of a Murmur3 draft and was looked up as such, shape (n,)."""
 
     problems: dict[int, str] = field(default_factory=dict)
-    """Why filters are distrusted, by index."""
+    """Why filters are distrusted, by index of the chunk."""
 
     @classmethod
     def unseen(cls, count: int) -> BitsetPlaces:
-        """Begin with `count` chunks of which nothing is known."""
+        """Return the positions of `count` chunks of which nothing is known."""
         numbers, flags = np.zeros((2, count), np.int64), np.zeros((2, count), np.bool_)
         return cls(*numbers, *flags)
 
     @classmethod
     def distrusted(cls, rows: NDArray[np.bool_], problem: str) -> BitsetPlaces:
-        """Begin with n chunks of which nothing is known, but that `rows` have a problem."""
+        """Return the positions of n unknown chunks, of which those of `rows` have a problem."""
         places = cls.unseen(len(rows))
         places.sizes[rows] = DISTRUSTED
         places.problems.update(dict.fromkeys(np.flatnonzero(rows).tolist(), problem))
@@ -117,7 +117,7 @@ class BitsetPlaces:
 
     @classmethod
     def together(cls, parts: Sequence[BitsetPlaces]) -> BitsetPlaces:
-        """Return a copy of several, one after the other."""
+        """Return a copy of several positions, joined in order."""
         starts, sizes, has_bits, of_drafts = (
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("starts", "sizes", "has_bits", "of_drafts")
@@ -130,7 +130,7 @@ class BitsetPlaces:
         return cls(starts, sizes, has_bits, of_drafts, problems)
 
     def copy(self) -> BitsetPlaces:
-        """Return a copy that shares nothing."""
+        """Return a copy that shares no memory."""
         return BitsetPlaces(
             self.starts.copy(),
             self.sizes.copy(),
@@ -140,7 +140,7 @@ class BitsetPlaces:
         )
 
     def part(self, start: int, stop: int) -> BitsetPlaces:
-        """Return those from `start` up to `stop`, sharing memory."""
+        """Return the positions of the chunks [start, stop), sharing memory."""
         problems = (
             {index - start: why for index, why in self.problems.items() if start <= index < stop}
             if self.problems
@@ -154,10 +154,10 @@ class BitsetPlaces:
 
 @dataclass(slots=True, eq=False)
 class CachedFooter:
-    """One footer."""
+    """The footer of a file in the cache, with the columns that were needed so far."""
 
     data: bytes
-    """FileMetaData, Thrift compact bytes."""
+    """Bytes of FileMetaData, Thrift compact."""
 
     start: int
     """Absolute position of `data` in the file, bytes."""
@@ -168,16 +168,16 @@ class CachedFooter:
     """Field 7 of FileMetaData, its bytes; b"" if absent."""
 
     num_rows: Numbers
-    """Rows of each row group, shape (r,)."""
+    """Number of rows of each row group, shape (r,)."""
 
     columns: dict[int, RawColumn] = field(default_factory=dict)
-    """Columns by the ordinal of their leaf."""
+    """Numbers of columns by leaf ordinal."""
 
     filters: dict[tuple[int, Dialect], BitsetPlaces] = field(default_factory=dict)
-    """Positions of bitsets, by the leaf's ordinal and the dialect in which filters were read."""
+    """Positions of bitsets, by leaf ordinal and the dialect in which filters were read."""
 
     decoded: dict[int, BatchColumn] = field(default_factory=dict)
-    """Columns of a batch that has only this file, by the ordinal of their leaf."""
+    """Decoded columns of a batch that has only this file, by leaf ordinal."""
 
     _edges: tuple[Numbers | None] | None = None
     """The result of `edges`, in a tuple, because None is a result as well."""
@@ -186,7 +186,7 @@ class CachedFooter:
 
     @classmethod
     def of(cls, footer: Footer) -> CachedFooter:
-        """Keep what is needed of a footer, without its tables."""
+        """Return the cached form of a footer, without its tables."""
         _, start, stop = footer.file.spans[0, FileField.COLUMN_ORDERS].tolist()
         return cls(
             data=footer.data,
@@ -199,28 +199,28 @@ class CachedFooter:
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """The leaf columns, in order."""
+        """Leaf columns, in order."""
         return self.schema.leaves
 
     @property
     def num_row_groups(self) -> int:
-        """Row groups, r."""
+        """Number of row groups, r."""
         return len(self.num_rows)
 
     @property
     def weight(self) -> int:
-        """Bytes that the footer takes in memory with a column or two, roughly."""
+        """Approximate memory of the footer with a column or two, bytes."""
         return len(self.data) + 4096 + 512 * len(self.num_rows)
 
     @property
     def num_bytes(self) -> Numbers:
-        """Compressed bytes of each row group, shape (r,)."""
+        """Compressed size of each row group, bytes, shape (r,)."""
         sizes = self.footer().chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
         sums: Numbers = np.maximum(sizes, 0).sum(axis=1)
         return sums
 
     def edges(self) -> Numbers | None:
-        """Return where something begins in the file: see `Footer.edges`."""
+        """Return the positions where structures begin in the file: see `Footer.edges`."""
         if self._edges is None:
             self._edges = (self.footer().edges(),)
         return self._edges[0]
@@ -236,11 +236,11 @@ class CachedFooter:
         return self._contradictions
 
     def footer(self) -> Footer:
-        """Parse the footer's bytes again."""
+        """Return the footer, parsed again from its bytes."""
         return parse_footer(self.data, start=self.start)
 
     def learn(self, ordinals: Sequence[int], footer: Footer | None = None) -> None:
-        """Take the numbers of these columns out of the footer, unless they were taken before."""
+        """Take the numbers of columns from the footer, unless they were taken before."""
         missing = [ordinal for ordinal in ordinals if ordinal not in self.columns]
         if not missing:
             return
@@ -254,7 +254,7 @@ class CachedFooter:
             )
 
     def places(self, ordinal: int, dialect: Dialect) -> BitsetPlaces | None:
-        """Return what is known of the bitsets of a column, not to be changed; None if nothing is.
+        """Return the known positions of a column's bitsets, or None; they must not be changed.
 
         Args:
             ordinal: Of the leaf.
@@ -273,17 +273,17 @@ class BatchColumn:
 
     leaf: Leaf
     num_values: Numbers
-    """Nulls included, shape (n,)."""
+    """Number of values of each chunk, nulls included, shape (n,)."""
 
     num_nulls: Numbers
-    """-1 where unknown, shape (n,)."""
+    """Number of nulls of each chunk, -1 where unknown, shape (n,)."""
 
     bounds: Bounds
     filter_offsets: Numbers
-    """Absolute positions of filter headers, `ABSENT` where there is none, shape (n,)."""
+    """Absolute position of each filter's header, `ABSENT` without a filter, shape (n,)."""
 
     filter_lengths: Numbers
-    """`bloom_filter_length`, `ABSENT` where the writer left it out, shape (n,)."""
+    """`bloom_filter_length` of each chunk, `ABSENT` where the writer left it out, shape (n,)."""
 
     @property
     def has_no_values(self) -> NDArray[np.bool_]:
@@ -296,21 +296,21 @@ class BatchColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileBatch:
-    """Files of the same schema and writer, taken together: n row groups."""
+    """Files of the same schema and writer that are judged together: n row groups."""
 
     files: tuple[CachedFooter, ...]
     rows: Numbers
-    """The first row group of each file among the n, and n itself, shape (files + 1,)."""
+    """Index of the first row group of each file, and n itself, shape (files + 1,)."""
 
     file_of: Numbers
-    """Ordinal of each row group's file, shape (n,)."""
+    """Ordinal of each row group's file in the batch, shape (n,)."""
 
     footer_starts: Numbers
-    """Position of the footer in the file of each row group, shape (n,)."""
+    """Absolute position of the footer in the file of each row group, shape (n,)."""
 
     @classmethod
     def of(cls, files: Sequence[CachedFooter]) -> FileBatch:
-        """Take files together."""
+        """Return the batch of these files."""
         counts = [len(file.num_rows) for file in files]
         rows = np.array([0, *accumulate(counts)], np.int64)
         if len(files) == 1:
@@ -322,11 +322,11 @@ class FileBatch:
 
     @property
     def num_row_groups(self) -> int:
-        """Row groups, n."""
+        """Number of row groups, n."""
         return int(self.rows[-1])
 
     def column(self, leaf: Leaf) -> BatchColumn:
-        """Return one column; every file must have learned it."""
+        """Return one column; every file must have learned its numbers."""
         if len(self.files) > 1:
             return self._gathered(leaf)
         decoded = self.files[0].decoded
@@ -365,7 +365,7 @@ class FileBatch:
         )
 
     def places(self, leaf: Leaf, dialect: Dialect = "xxhash") -> BitsetPlaces:
-        """Return where the column's bitsets lie, as far as was learned before; a copy to add to.
+        """Return a copy of the known positions of a column's bitsets, to be completed.
 
         Args:
             leaf: The column.
@@ -391,7 +391,7 @@ class FileBatch:
 
 
 def batch_key(file: CachedFooter) -> tuple[object, ...]:
-    """Return what files of one batch have in common."""
+    """Return the key that all files of a batch have in common."""
     return file.schema, file.created_by, file.column_orders
 
 
@@ -405,24 +405,24 @@ def _nulls(leaf: Leaf, num_values: Numbers, counts: Numbers, created_by: bytes) 
 
 
 MAX_BYTES = 256 * 1024 * 1024
-"""Memory that the footers kept may take, roughly."""
+"""Most memory that the cached footers may take, approximately, bytes."""
 
 
 class FooterCache:
-    """Footers by the identity of their files; those used least recently go first.
+    """A cache of footers by the identity of their files; the least recently used go first.
 
     A file that changes gets another identity, so no footer here is stale.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        """Keep footers of `max_bytes` bytes in all."""
+        """Make a cache that holds at most `max_bytes` bytes."""
         self._max_bytes = max_bytes
         self._files: OrderedDict[Hashable, tuple[CachedFooter, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
     def get(self, identity: Hashable) -> CachedFooter | None:
-        """Return the footer of a file, if it is kept."""
+        """Return the footer of a file, or None if it is not cached."""
         with self._lock:
             found = self._files.get(identity)
             if found is None:
@@ -431,7 +431,7 @@ class FooterCache:
             return found[0]
 
     def put(self, identity: Hashable, file: CachedFooter) -> None:
-        """Keep a footer."""
+        """Add a footer to the cache."""
         weight = file.weight
         with self._lock:
             self._forget(identity)
@@ -441,7 +441,7 @@ class FooterCache:
                 self._forget(next(iter(self._files)))
 
     def clear(self) -> None:
-        """Forget all footers."""
+        """Remove all footers."""
         with self._lock:
             self._files.clear()
             self._bytes = 0
@@ -456,13 +456,13 @@ class FooterCache:
 
 
 CACHE = FooterCache()
-"""The footers that this process keeps."""
+"""The cache of footers of this process."""
 
 register(CACHE.clear)
 
 
 def cached_footer(source: Source, wanted: Callable[[CachedFooter], Sequence[int]]) -> CachedFooter:
-    """Return the footer of a source, read unless it is kept.
+    """Return the footer of a source, from the cache or else read.
 
     Args:
         source: An open file.

@@ -1,4 +1,4 @@
-"""Columns of hive partitions: values that stand in paths, `year=2023/day=2023-01-31/x.parquet`.
+"""Conditions on columns of hive partitions, whose values are in paths: `year=2023/x.parquet`.
 
 A path has no types. Readers guess them, and guess differently: `month=01` is the number 1 to Spark
 and DuckDB unless a schema says text. So a condition on such a column is decided only where all
@@ -59,16 +59,16 @@ _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """The columns of a predicate whose values stand in a path."""
+    """The columns of a predicate whose values are known from a path, or from a table's metadata."""
 
     values: Mapping[str, Texts]
-    """By name."""
+    """Possible texts of the value, by name of the column."""
 
     hides_stored: bool
     """Whether readers see these columns instead of stored columns of the same names."""
 
     origin: str = "the value in the path"
-    """What conditions are decided by, for people."""
+    """What decides the conditions, as words for people."""
 
     hides_parts: bool = True
     """Whether conditions on elements of lists and parts of maps become `Opaque`, too."""
@@ -76,7 +76,7 @@ class Partition:
     def decided(
         self, expression: Expression, stored: Collection[str], *, is_negated: bool = False
     ) -> Expression:
-        """Replace what the path decides by constants, and what it leaves open by `Opaque`.
+        """Replace conditions that the path decides by constants, and open ones by `Opaque`.
 
         Args:
             expression: The predicate.
@@ -100,7 +100,7 @@ class Partition:
         return expression
 
     def excludes(self, expression: Expression) -> bool:
-        """Whether the path alone makes the predicate false, whatever the file stores."""
+        """Return whether the path alone makes the predicate false, whatever the file stores."""
         return self.hides_stored and outcome(self.decided(expression, ())) is False
 
     def _condition(self, expression: Comparison | IsIn | IsNull, *, is_negated: bool) -> Expression:
@@ -117,7 +117,7 @@ class Partition:
 
 
 def partition_of(path: str, inner: str, columns: Collection[str]) -> Partition | None:
-    """Return the columns of a predicate that a path names; None if it names none.
+    """Return the columns of a predicate that are named in a path, or None.
 
     Args:
         path: Of a file.
@@ -135,7 +135,7 @@ def partition_of(path: str, inner: str, columns: Collection[str]) -> Partition |
 
 
 def outcome(expression: Expression) -> bool | None:
-    """Return the value of a tree as far as constants decide it; None where they do not."""
+    """Return the value of a tree if constants decide it, else None."""
     match expression:
         case Constant(value):
             return value
@@ -152,7 +152,7 @@ def outcome(expression: Expression) -> bool | None:
 
 
 def _segments(path: str) -> Iterator[tuple[str, Texts]]:
-    """Yield the columns that folders of a path name, and the texts that their values may be."""
+    """Yield the columns that folders of a path name, with the possible texts of their values."""
     for segment in path.split("/")[:-1]:
         raw_name, equals, raw = segment.partition("=")
         if not equals or not raw_name:
@@ -166,7 +166,7 @@ def _segments(path: str) -> Iterator[tuple[str, Texts]]:
 def _outcomes(
     expression: Comparison | IsIn | IsNull, text: str | None, *, of_null: bool
 ) -> set[bool]:
-    """Return what a condition may be for one value; `of_null` if it is neither true nor false."""
+    """Return the possible results of a condition for one value; `of_null` if the result is null."""
     if isinstance(expression, IsNull):
         return {text is None}
     if text is None:
@@ -182,7 +182,7 @@ def _outcomes(
 
 
 def _compare(text: str, operator: Operator, value: Value) -> set[bool]:
-    """Compare by every reading that makes sense of both."""
+    """Return the results of a comparison by every reading that makes sense of both values."""
     readings = list(_readings(text, value))
     if not readings:
         return {True, False}
@@ -193,7 +193,7 @@ def _compare(text: str, operator: Operator, value: Value) -> set[bool]:
 
 
 def _readings(text: str, value: Value) -> Iterator[tuple[Any, Any]]:
-    """Yield the value of the path and the literal, in the types that readers may give them."""
+    """Yield the path's value and the literal, in each pair of types that readers may give them."""
     if isinstance(value, bool):
         if text.lower() in _BOOLEANS:
             yield text.lower() == "true", value
@@ -206,7 +206,7 @@ def _readings(text: str, value: Value) -> Iterator[tuple[Any, Any]]:
 
 
 def _as_texts(text: str, value: str) -> Iterator[tuple[Any, Any]]:
-    """Yield nothing for booleans and times, which are spelled in many ways."""
+    """Yield both values as text; nothing for booleans and times, which are spelled in many ways."""
     if text != value and (
         text.lower() in _BOOLEANS
         or _are_times(text, value)
@@ -220,7 +220,7 @@ def _as_texts(text: str, value: str) -> Iterator[tuple[Any, Any]]:
 
 
 def _has_other_readings(text: str) -> bool:
-    """Whether some reader may take text for a number or date that is neither here: 0x10."""
+    """Return whether a reader may take text for a number or date that is none here: 0x10."""
     text = text.strip()
     if _NUMBER.fullmatch(text) or parse_date(text) is not None:
         return False
@@ -235,7 +235,7 @@ def _are_times(*texts: str) -> bool:
 
 
 def _as_numbers(text: str, value: str | float | Decimal) -> Iterator[tuple[Any, Any]]:
-    """Yield both numbers exactly and as DOUBLE, and the path's rounded or cut to an integer."""
+    """Yield both numbers exactly, as DOUBLE, and with the path's rounded or cut to an integer."""
     number, literal = _number(text), _number(value)
     if number is not None and literal is not None:
         yield number, literal
@@ -254,7 +254,7 @@ def _number(value: str | float | Decimal) -> Decimal | None:
 
 
 def _as_dates(text: str, value: str | date) -> Iterator[tuple[Any, Any]]:
-    """Yield dates; nothing for times, which readers cut to days or do not."""
+    """Yield both values as dates; nothing for times, which some readers cut to days."""
     if isinstance(value, datetime):
         is_midnight = value.tzinfo is None and value.time() == time()
         day = value.date() if is_midnight else None

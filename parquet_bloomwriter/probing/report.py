@@ -53,7 +53,7 @@ _EVIDENCE = {
 
 
 _MOST_SHOWN = 3
-"""Reasons in the text of a report, and conditions of each."""
+"""Most reasons in the text of a report, and most conditions of each reason."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,7 +61,7 @@ class FileProbe:
     """The verdict on one file."""
 
     path: str | None
-    """The name it was given by; None for a buffer or an open file without a name."""
+    """Name that the caller gave to the file; None for a buffer or an open file without a name."""
 
     known: CachedFooter | None = field(repr=False)
     findings: Findings | None = field(repr=False)
@@ -71,16 +71,16 @@ class FileProbe:
     """Index in `findings` of the file's first row group."""
 
     error: BloomwriterError | OSError | None = None
-    """Why the file could not be read; then it might match."""
+    """Error of reading the file, which then might match; None if it was read."""
 
     is_excluded: bool = False
     """Whether the path excludes the file, by columns of partitions; then it was not opened."""
 
     version: Hashable | None = field(default=None, repr=False)
-    """The version of the file on its store that was probed; None if the store has no versions."""
+    """Version of the file on its store that was probed; None if the store has no versions."""
 
     requests: int = 0
-    """Reads from the file."""
+    """Number of reads from the file."""
 
     bytes_read: int = 0
 
@@ -94,12 +94,12 @@ class FileProbe:
 
     @property
     def num_row_groups(self) -> int:
-        """Row groups; 0 if the file was not read."""
+        """Number of row groups; 0 if the file was not read."""
         return 0 if self.known is None else self.known.num_row_groups
 
     @property
     def num_rows(self) -> int:
-        """Rows; 0 if the file was not read."""
+        """Number of rows; 0 if the file was not read."""
         return 0 if self.known is None else int(self.known.num_rows.sum())
 
     @cached_property
@@ -111,7 +111,7 @@ class FileProbe:
         return tuple(np.flatnonzero(self.findings.might[self.first_row : stop]).tolist())
 
     def explained(self) -> Iterator[tuple[str, str]]:
-        """Yield conditions and why nothing is known of them, or no row matches; each pair once."""
+        """Yield distinct pairs: a condition, and why it is unknown, or why no row matches."""
         if self.findings is None or self.error is not None:
             return
         rows = slice(self.first_row, self.first_row + self.num_row_groups)
@@ -123,13 +123,13 @@ class FileProbe:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether any row group might match. A file that could not be read might."""
+        """Return whether any row group might match. A file that could not be read might."""
         might = self.error is not None or bool(self.surviving)
         return Verdict.MIGHT_MATCH if might else Verdict.CANNOT_MATCH
 
     @property
     def num_skipped_bytes(self) -> int:
-        """Compressed bytes of the row groups that need not be read."""
+        """Compressed size of the row groups that need not be read, bytes."""
         if self.known is None:
             return 0
         num_bytes = self.known.num_bytes
@@ -156,16 +156,16 @@ class FileProbe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why nothing is known about conditions, or why no value of a column can meet them."""
+    """A reason why nothing is known about conditions, or why no value of a column meets them."""
 
     reason: str
-    """A clause."""
+    """The reason, a clause."""
 
     conditions: tuple[str, ...]
-    """Each once, as SQL."""
+    """The distinct conditions with this reason, as SQL."""
 
     num_files: int
-    """Files with this reason."""
+    """Number of files with this reason."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -176,22 +176,22 @@ class ProbeReport:
     """The predicate."""
 
     files: tuple[FileProbe, ...]
-    """In the order given."""
+    """Verdicts on the files, in the order given."""
 
     num_filters: int
-    """Bloom filters in which values were looked up."""
+    """Number of Bloom filters in which values were looked up."""
 
     passed_over: tuple[PassedOver, ...] = ()
     """Files and folders below a folder that were not probed."""
 
     @property
     def predicate(self) -> str:
-        """The predicate, for people."""
+        """The predicate, as text for people."""
         return to_text(self.expression)
 
     @property
     def verdict(self) -> Verdict:
-        """Whether any file might match."""
+        """Return whether any file might match."""
         return _verdict(might=any(one.verdict is Verdict.MIGHT_MATCH for one in self.files))
 
     @property
@@ -206,7 +206,7 @@ class ProbeReport:
 
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
-        """Every distinct reason once, of all files together, the most frequent first.
+        """The distinct reasons of all files together, the most frequent first.
 
         Row groups that another condition excludes are left out.
         """
@@ -240,36 +240,36 @@ class ProbeReport:
 
     @property
     def num_excluded(self) -> int:
-        """Files that were not opened, because their paths exclude them."""
+        """Number of files that were not opened, because their paths exclude them."""
         return sum(one.is_excluded for one in self.files)
 
     @property
     def num_row_groups(self) -> int:
-        """Row groups of all files that were read."""
+        """Number of row groups of all files that were read."""
         return sum(one.num_row_groups for one in self.files)
 
     @property
     def num_surviving(self) -> int:
-        """Row groups that might match."""
+        """Number of row groups that might match."""
         return sum(len(one.surviving) for one in self.files)
 
     @property
     def requests(self) -> int:
-        """Reads from all files."""
+        """Number of reads from all files."""
         return sum(one.requests for one in self.files)
 
     @property
     def bytes_read(self) -> int:
-        """Bytes that were read."""
+        """Number of bytes that were read."""
         return sum(one.bytes_read for one in self.files)
 
     @property
     def num_skipped_bytes(self) -> int:
-        """Compressed bytes of the row groups that need not be read."""
+        """Compressed size of the row groups that need not be read, bytes."""
         return sum(one.num_skipped_bytes for one in self.files)
 
     def __str__(self) -> str:
-        """Return a line for the predicate, one for each file, and why no more is known."""
+        """Return a line for the predicate, one for each file, and reasons for unknown verdicts."""
         files = f"{len(self.might_match):,} of {count(len(self.files), 'file')}"
         groups = f"{self.num_surviving:,} of {count(self.num_row_groups, 'row group')}"
         head = f"{safe(self.predicate)}: {files} and {groups} might match"
@@ -332,7 +332,7 @@ def _headline(report: ProbeReport) -> str:
 
 
 def _shown_evidence(one: RowGroupVerdict) -> Evidence | None:
-    """Return the evidence; None if a row group might match only because nothing excludes it."""
+    """Return the evidence of a verdict; None if nothing but missing evidence lets it match."""
     is_shown = one.evidence in {Evidence.BLOOM, Evidence.DICTIONARY}
     return None if one.verdict is Verdict.MIGHT_MATCH and not is_shown else one.evidence
 
@@ -424,7 +424,7 @@ def file_table(files: Sequence[FileProbe]) -> Table[FileProbe]:
 
 
 def _skipped_by(file: FileProbe) -> str:
-    """Return what row groups are skipped by, as in "bloom 3, statistics 1"."""
+    """Return the numbers of row groups skipped by each evidence, as in "bloom 3, statistics 1"."""
     surviving = set(file.surviving)
     skipped = (one for one in file.row_groups if one.row_group not in surviving)
     found = Counter(str(one.evidence) for one in skipped)
@@ -445,7 +445,7 @@ def _unread(report: ProbeReport) -> Iterable[Remark]:
 
 
 def _unknown(files: Iterable[FileProbe], *, is_single: bool) -> Iterable[Remark]:
-    """Yield why nothing is known, or a filter was not trusted, in the files that are shown."""
+    """Yield remarks on why nothing is known, or a filter was not trusted, in the files shown."""
     places: dict[tuple[str, str], list[int]] = defaultdict(list)
     for file in files:
         for one in file.row_groups:

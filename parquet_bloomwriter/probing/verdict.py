@@ -1,4 +1,4 @@
-"""Verdicts in words: whether a row group can hold a row that is asked for, and by what evidence.
+"""Verdicts in words: whether a row group can hold a matching row, and by what evidence.
 
 Unknown is never "no": what cannot be read, decoded or trusted might match, with the reason.
 """
@@ -12,7 +12,7 @@ from parquet_bloomwriter.text import count, listed, safe
 
 
 class Verdict(StrEnum):
-    """Whether a row group, or a file, can hold a row that is asked for."""
+    """Whether a row group, or a file, can hold a matching row."""
 
     MIGHT_MATCH = "MIGHT_MATCH"
     CANNOT_MATCH = "CANNOT_MATCH"
@@ -45,12 +45,12 @@ class Check:
     """The condition: `id = 42`."""
 
     column: str | None
-    """Dotted path; None for a condition that is not about a single column."""
+    """Dotted path of the column; None for a condition that is not about a single column."""
 
     verdict: Verdict
     evidence: Evidence
     reason: str = ""
-    """Why nothing is known, or why a filter was not trusted."""
+    """Why nothing is known, or why a filter was not trusted; "" without a reason."""
 
     def __str__(self) -> str:
         """Return one line."""
@@ -63,19 +63,19 @@ class RowGroupVerdict:
     """The verdict on one row group."""
 
     row_group: int
-    """0-based ordinal."""
+    """Ordinal of the row group, 0-based."""
 
     num_rows: int
     num_bytes: int
-    """Compressed bytes of its column chunks."""
+    """Compressed size of its column chunks, bytes."""
 
     verdict: Verdict
     checks: tuple[Check, ...]
-    """Every condition, in the order of the predicate. The verdict follows from them."""
+    """Verdicts on all conditions, in the order of the predicate, from which the verdict follows."""
 
     @property
     def evidence(self) -> Evidence:
-        """The evidence that decided; of several conditions, the evidence that came last."""
+        """The evidence that decided; with several conditions, the evidence of the last step."""
         found = [check.evidence for check in self.checks if check.verdict is self.verdict]
         ranks = list(Evidence)
         known = [one for one in found if one is not Evidence.NONE]

@@ -74,7 +74,7 @@ def carry_over(old_fd: int, new_fd: int, *, name: str) -> None:
 
 
 def _give_owner(fd: int, *, uid: int, gid: int) -> tuple[bool, bool]:
-    """Change owner and group as far as allowed; return whether each is as wished."""
+    """Change owner and group as far as allowed; return whether each was changed."""
     new = os.fstat(fd)
     if (new.st_uid, new.st_gid) != (uid, gid):
         for wish in ((uid, gid), (-1, gid)):
@@ -90,7 +90,7 @@ def _give_owner(fd: int, *, uid: int, gid: int) -> tuple[bool, bool]:
 
 
 def _narrowed(mode: int, *, has_acl: bool) -> int:
-    """Return a mode that gives nobody more although the group is another one."""
+    """Return the mode without rights that a changed group would give to anybody."""
     shared = 0 if has_acl else (mode >> 3) & mode & 0o007
     return mode & ~0o077 | shared << 3 | shared
 
@@ -126,7 +126,7 @@ def _list_attributes(fd: int) -> list[str]:
 
 
 def _give_capability(fd: int, value: bytes | None, *, name: str) -> None:
-    """Set the capabilities that the old file had; warn if they must not or cannot be set."""
+    """Set the capabilities of the old file; warn if they must not or cannot be set."""
     if value is not None:
         try:
             os.setxattr(fd, _CAPABILITY, value)
@@ -148,5 +148,5 @@ def _set_attribute(fd: int, name: str, value: bytes) -> None:
 
 
 def _optional(name: str) -> tuple[type[OSError], ...]:
-    """Return the errors that are ignored for this attribute."""
+    """Return the errors that are ignored for an extended attribute."""
     return () if name.startswith(_MUST_BE_KEPT) else (OSError,)

@@ -88,10 +88,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
 NEW_FILE = 0o666
-"""Permissions that a file asks for which replaces none, before the umask."""
+"""Permissions of a new file that replaces none, before the umask."""
 
 _COPIED_BYTES = 64 * 1024 * 1024
-"""Bytes that are copied at once from another place than a disk."""
+"""Bytes that are copied at once from a source that is not on disk."""
 
 _PERMISSIONS = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 
@@ -104,7 +104,7 @@ def new_version(
     keeps_time: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[NewVersion]:
-    """Open the new version of a file; at the end it is thrown away, unless it was committed.
+    """Open the new version of a file; at the end it is removed, unless it was committed.
 
     Args:
         source: What `copy` reads: a file, checked for changes by `commit`; or bytes of another
@@ -133,7 +133,7 @@ def new_version(
 
 
 class NewVersion:
-    """The new bytes of a file: written from the first to the last, completed, committed."""
+    """The new version of a file: written from first to last byte, completed, committed."""
 
     def __init__(  # noqa: PLR0913  made by `new_version` only
         self,
@@ -156,9 +156,9 @@ class NewVersion:
             progress: Called after each write with the number of bytes.
         """
         self.written = 0
-        """Bytes so far; the offset of the next one."""
+        """Bytes written so far, which is the offset of the next one."""
         self.keeps_time = False
-        """Whether the new version gets the time of modification of its source."""
+        """Whether the new version gets the modification time of its source."""
         self._source = source
         self._target = target
         self._old = old
@@ -169,7 +169,7 @@ class NewVersion:
 
     @property
     def path(self) -> str:
-        """Absolute path of the bytes, until they are committed."""
+        """Absolute path of the temporary file, until it is committed."""
         return self._temporary.path
 
     def copy(self, start: int, stop: int) -> None:
@@ -191,7 +191,7 @@ class NewVersion:
         self._advance(memoryview(data).nbytes)
 
     def complete(self) -> None:
-        """Give the file its attributes, and bring its bytes to the disk; no more can be written.
+        """Give the file its attributes, and sync its bytes to disk; no more can be written.
 
         Raises:
             OSError: If bytes could not be stored, or an attribute cannot be kept.
@@ -203,7 +203,7 @@ class NewVersion:
             _set_time(self._temporary, self._source.identity.mtime_ns)
 
     def commit(self, *, contradicted: str | None = None) -> None:
-        """Put the complete file in its place.
+        """Rename the complete file to its target.
 
         Args:
             contradicted: Path of a file that is true of the replaced version only. It is taken away
@@ -235,11 +235,11 @@ class NewVersion:
             ) from error
 
     def discard(self) -> None:
-        """Remove the temporary file, and close what is open."""
+        """Remove the temporary file, and close all files."""
         self._resources.close()
 
     def stop(self) -> None:
-        """End the early write-back."""
+        """Stop the early write-back."""
         self._write_back.stop()
 
     def _advance(self, count: int) -> None:
@@ -252,7 +252,7 @@ class NewVersion:
 def _open_old(
     source: OpenedFile | Source, target: Target, stack: contextlib.ExitStack
 ) -> OpenedFile | None:
-    """Open the file that will be replaced, if any."""
+    """Open the file that will be replaced, or return None."""
     if target.in_place and isinstance(source, OpenedFile):
         return source
     if target.replaces is None:
@@ -264,7 +264,7 @@ def _open_old(
 
 
 def complete(temporary: Temporary, old: OpenedFile | None) -> None:
-    """Give a written temporary file its attributes, and bring it to the disk.
+    """Give a written temporary file its attributes, and sync it to disk.
 
     Args:
         temporary: The file.
@@ -282,7 +282,7 @@ def complete(temporary: Temporary, old: OpenedFile | None) -> None:
 
 
 def _set_time(temporary: Temporary, mtime_ns: int) -> None:
-    """Set the time of modification, last of all: writing, or flushing on NFS, would change it."""
+    """Set the modification time, last of all: writing, or flushing on NFS, would change it."""
     place = temporary.fd if os.utime in os.supports_fd else temporary.path
     os.utime(place, ns=(os.fstat(temporary.fd).st_atime_ns, mtime_ns))
     os.fsync(temporary.fd)
@@ -291,7 +291,7 @@ def _set_time(temporary: Temporary, mtime_ns: int) -> None:
 def _take_place(
     temporary: Temporary, old: OpenedFile, *, backup: str | None, contradicted: str | None
 ) -> None:
-    """Rename the new file over the old one, which must be as it was opened."""
+    """Rename the new file over the old one, which must be unchanged since it was opened."""
     if try_lock(old.fd) is Lock.BUSY:
         remedy = "Run the command again when the other process has ended."
         raise FileChanged("another process has locked the file", path=old.name, remedy=remedy)
@@ -310,7 +310,7 @@ def _take_place(
 
 
 def _exchange(temporary: Temporary, old: OpenedFile) -> None:
-    """Give the new file the old one's name, unless another program's file has it by then."""
+    """Exchange the names of both files, unless another program has replaced the old file."""
     try:
         exchange(temporary.path, old.path)
     except OSError:
@@ -321,7 +321,7 @@ def _exchange(temporary: Temporary, old: OpenedFile) -> None:
 
 
 def _check_replaced(temporary: Temporary, old: OpenedFile) -> None:
-    """Check that the temporary name leads to the unchanged old file; else give the name back."""
+    """Check that the temporary name leads to the unchanged old file; else exchange names back."""
     try:
         found = os.stat(temporary.path, follow_symlinks=False)
     except OSError:  # no file has it; or the check before the exchange must be enough
@@ -347,7 +347,7 @@ def _check_replaced(temporary: Temporary, old: OpenedFile) -> None:
 
 
 def _saved(path: str, beside: str) -> str:
-    """Give another program's file a name that no later run takes for a leftover, if possible."""
+    """Rename another program's file so that no later run removes it as a leftover, if possible."""
     name = f"{beside}.saved-{os.urandom(4).hex()}"
     try:
         os.rename(path, name)
@@ -368,7 +368,7 @@ def _remove_old(temporary: Temporary, old: OpenedFile) -> None:
 
 @contextlib.contextmanager
 def _taken_away(path: str | None, *, unless: Temporary, at: str) -> Iterator[None]:
-    """Take a file away, under a temporary name; put it back unless the new file came there."""
+    """Rename a file to a temporary name; rename it back unless the new file took its place."""
     if path is None:
         yield
         return
@@ -386,7 +386,7 @@ def _taken_away(path: str | None, *, unless: Temporary, at: str) -> Iterator[Non
 
 
 def _put_back(aside: str, path: str) -> None:
-    """Give a file its name again, in one of two ways: what has failed may go on failing."""
+    """Rename a file back, in one of two ways: the one that has failed may fail again."""
     try:
         os.link(aside, path)
     except OSError:
@@ -395,7 +395,7 @@ def _put_back(aside: str, path: str) -> None:
 
 @contextlib.contextmanager
 def _kept(old: OpenedFile, backup: str | None, *, unless: Temporary) -> Iterator[None]:
-    """Keep the old file under a second name; take that away unless the new file took its place."""
+    """Keep the old file under a backup name; remove that unless the new file took its place."""
     if backup is None:
         yield
         return
@@ -438,7 +438,7 @@ def _copy_backup(old: OpenedFile, backup: str) -> None:
 
 
 def created_meanwhile(name: str) -> FileChanged:
-    """Return the error for a name that was free when it was chosen."""
+    """Return the error for a target that was free when chosen, and was created meanwhile."""
     remedy = "Choose another name."
     return FileChanged(
         "the file was created by another program meanwhile", path=name, remedy=remedy

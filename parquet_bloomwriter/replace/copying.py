@@ -1,4 +1,4 @@
-"""Copy byte ranges of one open file to another, while the disk writes them already.
+"""Copy byte ranges between open files, while the disk already begins to write them.
 
 The kernel copies by itself where it can (`copy_file_range`: no byte passes through this
 process, and file systems that share blocks or copy on the server do so). Where it cannot,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     Progress: TypeAlias = Callable[[int], None]
-    """Called with the number of bytes written since the last call."""
+    """Function that is called with the number of bytes written since the last call."""
 
 SLICE = 32 << 20
 """Bytes of one kernel copy: a progress report and a chance to interrupt for each."""
@@ -103,7 +103,7 @@ def write_all(target_fd: int, data: bytes | bytearray | memoryview) -> None:
 
 
 def _extents(source_fd: int, start: int, stop: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield start, stop and whether it is a hole: a long range, cut where holes begin and end."""
+    """Yield (start, stop, is a hole) for the parts of a range, cut where holes begin and end."""
     found = os.fstat(source_fd) if stop - start >= SLICE else None
     if found is None or not _may_have_holes(found) or stop > found.st_size:
         yield start, stop, False
@@ -118,12 +118,12 @@ def _extents(source_fd: int, start: int, stop: int) -> Iterator[tuple[int, int, 
 
 
 def _may_have_holes(found: os.stat_result) -> bool:
-    """Whether a file takes less room on the disk than its size; so do compressed files."""
+    """Return whether a file takes less room on disk than its size; so do compressed files."""
     return hasattr(os, "SEEK_HOLE") and found.st_blocks * _BLOCK < found.st_size
 
 
 def _seek(fd: int, start: int, what: int) -> int:
-    """Find the first data or hole from `start` on; the end of the range if there is no data."""
+    """Return the first position of data or a hole from `start` on; without data, the end."""
     before = os.lseek(fd, 0, os.SEEK_CUR)
     try:
         return os.lseek(fd, start, what)
@@ -170,7 +170,7 @@ def _copy_data(  # noqa: PLR0913  as `copy_range`
 
 
 def _copy_by_kernel(source_fd: int, target_fd: int, position: int, length: int) -> int:
-    """Copy up to `length` bytes and return how many; 0 if the kernel will not do it."""
+    """Copy up to `length` bytes by the kernel; return how many, 0 if the kernel refuses."""
     if not hasattr(os, "copy_file_range"):
         return 0
     try:
@@ -182,7 +182,7 @@ def _copy_by_kernel(source_fd: int, target_fd: int, position: int, length: int) 
 
 
 def _copy_by_hand(source_fd: int, target_fd: int, position: int, buffer: memoryview) -> int:
-    """Read as much as the buffer takes, write it all, return how much; 0 at the end of the file."""
+    """Copy up to a buffer's length by read and write; return the bytes, 0 at the file's end."""
     count = _read_into(source_fd, position, buffer)
     write_all(target_fd, buffer[:count])
     return count
@@ -205,10 +205,10 @@ _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
 class WriteBack:
-    """Early write-back of one open file."""
+    """The early write-back of one open file, by a thread."""
 
     def __init__(self, fd: int, *, every: int) -> None:
-        """Watch `fd`; begin a write-back after every `every` bytes that are advanced."""
+        """Watch `fd`; begin a write-back after every `every` bytes."""
         self._fd = fd
         self._every = every
         self._pending = 0
@@ -218,7 +218,7 @@ class WriteBack:
         self._thread: threading.Thread | None = None
 
     def advance(self, count: int) -> None:
-        """Take note of `count` more bytes written to the file."""
+        """Count `count` more bytes written to the file."""
         self._pending += count
         if self._pending >= self._every:
             self._pending = 0

@@ -1,4 +1,4 @@
-"""What refers to a file from outside, and would be wrong after a rewrite in place.
+"""Find what refers to a file from outside, and would be wrong after a rewrite in place.
 
     reference                   holds                            after a rewrite
     .NAME.crc beside the file   CRC32 of every 512 bytes         Spark: ChecksumException
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class ReferenceKind(enum.StrEnum):
-    """What kind of thing refers to the file."""
+    """The kind of a reference to a file."""
 
     HADOOP_CRC = "Hadoop checksum file"
     SUMMARY_METADATA = "_metadata file with the offsets of this file"
@@ -69,20 +69,20 @@ class ReferenceKind(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reference:
-    """One thing that refers to the file."""
+    """A reference to a file: a checksum file, a summary file, or the records of a table."""
 
     kind: ReferenceKind
-    """What it is."""
+    """Kind of the reference."""
     path: str
-    """Where it is, absolute; the file itself, if only its name shows that it belongs to a table."""
+    """Absolute path of the reference; of the file itself, if only its name shows a table."""
 
     @classmethod
     def at(cls, path: Path, kind: ReferenceKind) -> Reference:
-        """Name what was found at `path`."""
+        """Return the reference that was found at `path`."""
         return cls(kind=kind, path=str(path))
 
     def __str__(self) -> str:
-        """Name it in a sentence."""
+        """Return a phrase that names the reference in a sentence."""
         table = format_of(self.kind)
         if table is not None and not table.signs:  # it is not known where the records are
             return f"the {self.kind}"
@@ -90,7 +90,7 @@ class Reference:
 
 
 class Reach(enum.Flag):
-    """Where the files of a table lie, seen from the folder with its records."""
+    """Where the files of a table may lie, seen from the folder with its records."""
 
     ANY = enum.auto()
     """At any depth."""
@@ -108,18 +108,18 @@ class TableFormat:
     """How the tables of one format are recognised, and what to do instead of a rewrite."""
 
     kind: ReferenceKind
-    """What is found."""
+    """Kind of the references that this format causes."""
     table: str
-    """What the table is called, with an article."""
+    """Name of such a table, with an article."""
     reader: str
-    """What reads such tables."""
+    """Name of the engine that reads such tables."""
     signs: tuple[str, ...] = ()
-    """Names in the table's folder, all of which are there; those of folders end with "/". The first
-    one is the records."""
+    """Names that the table's folder must all have; those of folders end with "/". The first name is
+    that of the records."""
     endings: tuple[str, ...] = ()
-    """How a name in the folder ends that is the first sign; empty if any name will do."""
+    """Endings of a name that the folder of the first sign must contain; empty for any name."""
     files: re.Pattern[str] | None = None
-    """How the paths of data files end, if only that shows that there is a table."""
+    """Endings of the paths of data files, for formats whose tables only these show; else None."""
     reach: Reach = Reach.ANY
     remedy: str
 
@@ -178,10 +178,10 @@ FORMATS = (
         remedy="Let Databend index the columns (its option bloom_index_columns)",
     ),
 )
-"""The table formats that are recognised."""
+"""All table formats that are recognised."""
 
 _RECORDED = tuple((one, one.reach.value) for one in FORMATS if one.signs)
-"""Those whose records can be found, and where: operations of `enum.Flag` are slow."""
+"""Formats whose records can be found, with the value of `reach`: `enum.Flag` is slow."""
 
 _REMEDIES: dict[ReferenceKind, str | Proposal] = {
     ReferenceKind.HADOOP_CRC: Proposal(
@@ -195,27 +195,27 @@ _REMEDIES: dict[ReferenceKind, str | Proposal] = {
 
 
 _MOST_LINKS = 40
-"""Linux follows no more links on the way to a file."""
+"""Most links that Linux follows on the way to a file."""
 
 _NAMED_BY_CHECKSUM = re.compile(
     r"/\.dvc/cache/|/\.git/(annex|lfs)/objects/|/blobs/(sha256/)?[0-9a-f]{40,64}$"
 )
-"""Paths of files in stores to which links of working copies lead."""
+"""Paths of files whose names are checksums, to which links of working copies lead."""
 
 _MOST_READ_BYTES = 1 << 25
-"""Longer files `_metadata` above other folders than partitions are not read, and count."""
+"""Most bytes of a `_metadata` above folders that are no partitions; a longer one counts unread."""
 
 _NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
-"""Errors that say that a path leads to nothing."""
+"""Errors for a path that leads nowhere."""
 
 
 def format_of(kind: ReferenceKind) -> TableFormat | None:
-    """Return the table format whose records are of a kind, or None if they are of no table."""
+    """Return the table format with records of this kind, or None."""
     return next((one for one in FORMATS if one.kind is kind), None)
 
 
 def find_by_name(path: str) -> Iterator[Reference]:
-    """Yield the table that a file belongs to, if its name alone shows that.
+    """Yield the table that a file belongs to, if the file's name alone shows it.
 
     Args:
         path: An absolute path with "/", or a URL.
@@ -226,7 +226,7 @@ def find_by_name(path: str) -> Iterator[Reference]:
 
 
 def find_references(path: StrPath) -> tuple[Reference, ...]:
-    """Find what refers to a file, the nearest first.
+    """Find the external references to a file, the nearest first.
 
     Nothing is opened but folders, and a `_metadata` above folders that are no partitions.
     """
@@ -235,7 +235,7 @@ def find_references(path: StrPath) -> tuple[Reference, ...]:
 
 
 def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
-    """Find the records of table formats in some folders and in those above them.
+    """Find the records of table formats in some folders and in the folders above them.
 
     Records count only where the layout of their format puts them.
     Links are followed as by `find_references`.
@@ -249,7 +249,7 @@ def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
 
 
 def reaches_upwards(names: Iterable[str]) -> Iterator[Reach]:
-    """Yield the reaches of records that would count for the files of a folder.
+    """Yield, from a folder upwards, the reaches of records that would count for its files.
 
     Args:
         names: Of the folder and of the folders above it, from the folder upwards.
@@ -294,7 +294,7 @@ def check_surroundings(
 def refuse_references(
     references: Iterable[Reference], *, path: StrPath, regenerates_crc: bool = False
 ) -> None:
-    """Refuse a rewrite in place if anything refers to the file that would be wrong after it.
+    """Refuse a rewrite in place if any reference to the file would be wrong after it.
 
     Args:
         references: What was found, the nearest first.
@@ -317,7 +317,7 @@ def refuse_references(
 
 
 def crc_path(path: StrPath) -> Path:
-    """Return where Hadoop keeps the checksums of a file: `.NAME.crc` beside it."""
+    """Return the path of a file's Hadoop checksums: `.NAME.crc` beside it."""
     return Path(path).with_name(f".{Path(path).name}.crc")
 
 
@@ -370,7 +370,7 @@ def _summaries(folder: Path) -> Iterator[Reference]:
 
 
 def _is_named(place: Path, summary: Path) -> bool:
-    """Whether a `_metadata` above folders of other names is about a file; True if in doubt."""
+    """Return whether a `_metadata` above unpartitioned folders names a file; True if in doubt."""
     try:
         if not summary.is_file():
             return False
@@ -392,7 +392,7 @@ def _tables(folder: str, reaches: Reach) -> Iterator[Reference]:
 
 
 def _found(folder: str, one: TableFormat) -> Reference | None:
-    """Return the records of a format that a folder has, or the folder that cannot be looked into.
+    """Return the records of a format in a folder, or the folder that cannot be read, or None.
 
     Raises:
         OSError: If the disk fails.

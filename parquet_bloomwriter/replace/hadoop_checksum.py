@@ -1,4 +1,4 @@
-r"""Hadoop's checksum file: where it lies, what it holds, how it is renewed with its file.
+r"""Hadoop's checksum file of a file: its place, its layout, and its renewal.
 
 `ChecksumFileSystem`, version 0, keeps it beside the file as `.NAME.crc`, big endian:
 
@@ -39,13 +39,13 @@ BYTES_PER_CHECKSUM = 512
 
 _HEADER = struct.Struct(">4si")
 _READ = 4 << 20
-"""Bytes read at a time, about."""
+"""Bytes read at a time, approximately."""
 
 
 def has_stale_crc(path: StrPath) -> bool:
-    """Whether there is a Hadoop checksum file beside `path` that does not fit its bytes.
+    """Return whether a Hadoop checksum file lies beside `path` that does not match its bytes.
 
-    So it is after a program replaced the file alone.
+    This is so after a program replaced the file alone.
     """
     if not crc_path(path).exists():
         return False
@@ -57,7 +57,7 @@ def has_stale_crc(path: StrPath) -> bool:
 
 
 def regenerate_crc(path: StrPath) -> None:
-    """Replace the Hadoop checksum file beside `path` by one that fits its bytes.
+    """Replace the Hadoop checksum file beside `path` by one that matches its bytes.
 
     Raises:
         FileNotFoundError: If there is no checksum file.
@@ -80,12 +80,12 @@ class NewChecksums:
     """A complete checksum file under a temporary name."""
 
     path: str
-    """The name that it will get."""
+    """Final path of the checksum file."""
 
     temporary: Temporary
 
     def commit(self) -> None:
-        """Give the checksum file its name, which the old one had until it was taken away.
+        """Rename the checksum file to its path, which is free since the old file was taken away.
 
         Raises:
             FileChanged: If another program made such a file meanwhile.
@@ -101,7 +101,7 @@ class NewChecksums:
 
 @contextlib.contextmanager
 def new_checksums(path: StrPath, data: OpenedFile) -> Iterator[NewChecksums]:
-    """Write a Hadoop checksum file that fits `data`, for the time when `path` has those bytes.
+    """Write a Hadoop checksum file that matches `data`, for when `path` has those bytes.
 
     Args:
         path: The file, absolute; its checksum file is there.
@@ -120,7 +120,7 @@ def new_checksums(path: StrPath, data: OpenedFile) -> Iterator[NewChecksums]:
 
 
 def _bytes_per_checksum(old: OpenedFile) -> int:
-    """Read the run length from a checksum file; the default if it is not a sound one."""
+    """Return the bytes per checksum of a checksum file; the default if the file is malformed."""
     with os.fdopen(os.dup(old.fd), "rb") as file:
         header = file.read(_HEADER.size)
     if len(header) == _HEADER.size:
@@ -131,7 +131,7 @@ def _bytes_per_checksum(old: OpenedFile) -> int:
 
 
 def _checksum_file(data: OpenedFile, *, run: int) -> Iterator[bytes]:
-    """Yield the bytes of the checksum file that fits `data`."""
+    """Yield the bytes of the checksum file that matches `data`."""
     yield _HEADER.pack(CHECKSUM_MAGIC_VERSION, run)
     for piece in _read(data, length=_READ // run * run or run):
         yield _checksums(piece, run=run)

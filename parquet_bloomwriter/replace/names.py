@@ -1,4 +1,4 @@
-"""Names of files: given once, exchanged, and brought to the disk.
+"""Operations on names of files: publish, exchange, and sync to disk.
 
     publish       give a complete temporary file a name that no file has
     is_abandoned_claim, remove_abandoned_claim
@@ -54,7 +54,7 @@ CLOSE_BEFORE_RENAMING = sys.platform == "win32"
 NO_LINKS = frozenset(
     {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV},
 )
-"""How file systems say that they cannot give this file another name."""
+"""Errors of file systems without hard links."""
 
 _NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF})
 _AT_FDCWD = -100
@@ -63,7 +63,7 @@ _RENAME_EXCHANGE = 2
 
 
 def publish(temporary: Temporary, path: str, *, claims: bool = True) -> bool:
-    """Give a complete temporary file a name that no file has.
+    """Rename a complete temporary file to a name that no file has.
 
     Args:
         temporary: The file.
@@ -135,13 +135,13 @@ def _claim_and_rename(temporary: Temporary, path: str) -> bool:
 
 
 def is_abandoned_claim(path: str) -> bool:
-    """Whether a file is only the claim of a run that died before its file got the name."""
+    """Return whether a file is the empty claim of a run that died before its file got the name."""
     with _abandoned_claim(path) as is_one:
         return is_one
 
 
 def remove_abandoned_claim(path: str) -> None:
-    """Remove the claim of a run that died; a file that is anything else stays.
+    """Remove the empty claim of a run that died; any other file stays.
 
     Raises:
         OSError: If it cannot be removed.
@@ -153,7 +153,7 @@ def remove_abandoned_claim(path: str) -> None:
 
 @contextlib.contextmanager
 def _abandoned_claim(path: str) -> Iterator[bool]:
-    """Tell whether there is such a claim; no other run removes it meanwhile.
+    """Yield whether a file is an abandoned claim; no other run removes it meanwhile.
 
     A live run that claims the name has a locked temporary file from before until afterwards. So a
     file that was there before the temporary files were looked at, and still is, is no live claim.
@@ -176,7 +176,7 @@ def _abandoned_claim(path: str) -> Iterator[bool]:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether both names lead to one file; False if one leads nowhere."""
+    """Return whether both names lead to one file; False if one leads nowhere."""
     try:
         return os.path.samestat(os.lstat(one), os.lstat(other))
     except FileNotFoundError:
@@ -184,7 +184,7 @@ def is_same(one: str, other: str) -> bool:
 
 
 def exchange(one: str, other: str) -> None:
-    """Give each of two files the name of the other.
+    """Exchange the names of two files.
 
     Args:
         one: Path of a file.
@@ -205,7 +205,7 @@ def exchange(one: str, other: str) -> None:
 
 @functools.cache
 def _renameat2() -> Callable[[bytes, bytes, int], int] | None:
-    """Return the C library's function as one that returns an error number; None without it."""
+    """Return the C library's `renameat2` as a function to an error number; None without it."""
     if sys.platform != "linux":
         return None
     import ctypes
@@ -223,9 +223,9 @@ def _renameat2() -> Callable[[bytes, bytes, int], int] | None:
 
 
 def make_folders(folder: str, *, mode: int = 0o777) -> None:
-    """Make a folder and those above it that are missing.
+    """Make a folder, and the folders above it that are missing.
 
-    Each is on the disk before the next: a power failure leaves none without its parent.
+    Each folder is synced before the next: a power failure leaves none without its parent.
 
     Args:
         folder: Absolute path.
@@ -242,7 +242,7 @@ def make_folders(folder: str, *, mode: int = 0o777) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Bring the names in a folder to the disk, where the platform can."""
+    """Sync the names in a folder to disk, where the platform can."""
     if sys.platform == "win32":
         return
     try:

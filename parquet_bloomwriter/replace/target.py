@@ -1,4 +1,4 @@
-"""Decide where a new version goes, and refuse where it would break or overwrite something."""
+"""Choose the target of a new version, and refuse targets where it would do damage."""
 
 # ruff: noqa: PTH100, PTH112, PTH116, PTH118, PTH119, PTH120  the steps are system calls, and spelled as such
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
-    """Where the new version will be."""
+    """The target of a new version: the path that it will have."""
 
     name: str
-    """The path as the caller spelled it, for messages."""
+    """Path as the caller spelled it, for messages."""
     path: str
-    """Absolute path after all symbolic links: the name that is replaced or created."""
+    """Absolute path after all symbolic links, which is replaced or created."""
     replaces: FileIdentity | None
-    """The file that has this name now, if any."""
+    """Identity of the file at the path now; None if there is none."""
     in_place: bool
-    """Whether that file is the source."""
+    """Whether the file at the path is the source."""
     backup: str | None
-    """Absolute path under which the replaced file is kept."""
+    """Absolute path of the backup of the replaced file; None without a backup."""
 
 
 def choose_target(  # noqa: PLR0913  all by keyword
@@ -45,7 +45,7 @@ def choose_target(  # noqa: PLR0913  all by keyword
     backup_suffix: str | None = None,
     backup_dir: StrPath | None = None,
 ) -> Target:
-    """Decide where the new version goes. Nothing is written.
+    """Choose the target of the new version. Nothing is written.
 
     Args:
         source: The file that is rewritten; None if it is not on disk.
@@ -90,7 +90,7 @@ def choose_target(  # noqa: PLR0913  all by keyword
 
 
 def output_exists(name: str) -> UnsafeTarget:
-    """Return the error for an output that may not be overwritten."""
+    """Return the error for an output that exists and may not be overwritten."""
     permit = Proposal(Way.OVERWRITE, "permit overwriting (overwrite=True)")
     remedy = ("Choose another name, or ", permit, ".")
     return UnsafeTarget("the output exists already", path=name, remedy=remedy)
@@ -110,7 +110,7 @@ def _identity_at(path: str, *, name: str) -> FileIdentity | None:
 
 
 def check_backup_folder(folder: StrPath) -> None:
-    """Check that backups can go to a folder: it exists, or it can be made where its name says.
+    """Check that backups can go to a folder: it exists, or it can be made.
 
     Raises:
         InvalidArgument: If something else has that name, or the name of a folder above it.
@@ -121,7 +121,7 @@ def check_backup_folder(folder: StrPath) -> None:
 
 
 def check_folders_above(path: StrPath, *, purpose: str) -> None:
-    """Check that what exists of the folders above a path are folders.
+    """Check that the existing paths above a path are folders.
 
     Args:
         path: A file or folder, which may be yet to be made.
@@ -139,7 +139,7 @@ def check_folders_above(path: StrPath, *, purpose: str) -> None:
 
 
 def _check_single_name(path: str, *, name: str, backup: str | None) -> None:
-    """Refuse hard links, but for a temporary name or backup that a killed run left."""
+    """Refuse hard links, except a temporary name or backup that a killed run left."""
     num_names = os.stat(path).st_nlink
     if num_names > 1:
         own = [*find_temporaries(path), *([] if backup is None else [backup])]
@@ -169,7 +169,7 @@ def _backup_path(path: str, name: str, suffix: str | None, folder: StrPath | Non
 
 
 def _check_backup(path: str, backup: str, *, source: str | None) -> None:
-    """Refuse a backup that overwrites something, or that readers of the table would read, too."""
+    """Refuse a backup that overwrites a file, or that readers of the table would read, too."""
     if _is_one_name(backup, path):
         remedy = "Keep it in another folder."
         raise UnsafeTarget("the backup would be the file itself", path=path, remedy=remedy)
@@ -191,7 +191,7 @@ def _check_backup(path: str, backup: str, *, source: str | None) -> None:
 
 
 def _is_one_name(one: str, other: str) -> bool:
-    """Whether two paths are one name in one folder, however the folder is spelled."""
+    """Return whether two paths are one name in one folder, however the folder is spelled."""
     if os.path.basename(one) != os.path.basename(other):
         return False
     try:
@@ -201,20 +201,20 @@ def _is_one_name(one: str, other: str) -> bool:
 
 
 def _table_root(folder: str) -> str:
-    """Return the folder above the partitions, `name=value`, that lead to a folder."""
+    """Return the table's folder: the one above the partitions, `name=value`, of a folder."""
     while "=" in os.path.basename(folder):
         folder = os.path.dirname(folder)
     return folder
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Whether a path leads into a folder, at any depth, or to the folder itself."""
+    """Return whether a path leads into a folder, at any depth, or to the folder itself."""
     above = os.path.join(os.path.realpath(folder), "")
     return os.path.join(os.path.realpath(path), "").startswith(above)
 
 
 def _has_others(folder: str, known: set[str]) -> bool:
-    """Whether a folder holds Parquet files besides those that are known."""
+    """Return whether a folder has Parquet files that are not in `known`."""
     try:
         with os.scandir(folder) as entries:
             return any(

@@ -36,23 +36,23 @@ if sys.platform != "win32":
 
 
 _BUSY = {errno.EWOULDBLOCK} if sys.platform == "linux" else {errno.EWOULDBLOCK, errno.EACCES}
-"""How `flock` says that another open file holds the lock. Where it is made of `fcntl` locks, EACCES
+"""Errors of `flock` if another open file holds the lock. Where it is made of `fcntl` locks, EACCES
 may say so, too; on Linux EACCES comes from a security module that forbids all locks."""
 
 
 class Lock(enum.StrEnum):
-    """Whether a lock was taken."""
+    """The outcome of asking for a lock."""
 
     HELD = "held"
-    """We hold it until `unlock`, or until the file is closed."""
+    """This run holds the lock until `unlock`, or until the file is closed."""
     BUSY = "busy"
-    """Another open file holds it."""
+    """Another open file holds the lock."""
     UNAVAILABLE = "unavailable"
     """The platform or the file system has no such locks (Windows; NFS for read-only files)."""
 
 
 def try_lock(fd: int) -> Lock:
-    """Ask for the exclusive lock of an open file, without waiting."""
+    """Try to take the exclusive lock of an open file, without waiting."""
     if sys.platform == "win32":
         return Lock.UNAVAILABLE
     try:
@@ -63,7 +63,7 @@ def try_lock(fd: int) -> Lock:
 
 
 def unlock(fd: int) -> None:
-    """Give the lock back; nothing happens where none is held."""
+    """Release the lock of an open file, if it is held."""
     if sys.platform != "win32":
         with contextlib.suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_UN)
@@ -73,20 +73,20 @@ def unlock(fd: int) -> None:
 
 
 NAME_MAX = 255
-"""Bytes of a file name."""
+"""Most bytes of a file name."""
 
 PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 """Mode 0600: only the owner reads and writes."""
 
 _ATTEMPTS = 100
-"""New names that are tried; that one is taken, or locked by another run, is very rare."""
+"""Number of new names that are tried; that one is taken or locked by another run is very rare."""
 
 _MARK = ".bloomify-"
 _DIGITS = 16
 _HEXADECIMAL = frozenset("0123456789abcdef")
 _END = ".tmp"
 _ROOM = NAME_MAX - len("." + _MARK + _END) - _DIGITS
-"""Bytes left for the target's name."""
+"""Most bytes of the target's name in the temporary one."""
 
 _TICK_NS = 20_000_000
 """Nanoseconds in which a file system's clock may not show a change."""
@@ -110,29 +110,29 @@ _FLAGS = (
 
 @dataclass(kw_only=True, slots=True)
 class Temporary:
-    """A temporary file that is open, locked, and ours."""
+    """A temporary file that this run has opened and locked."""
 
     path: str
-    """Absolute path."""
+    """Absolute path of the file."""
     fd: int
-    """Open for reading and writing."""
+    """File descriptor, open for reading and writing."""
     made: os.stat_result = field(repr=False)
-    """Its `stat` when it was made."""
+    """`stat` of the file when it was made."""
     is_left: bool = False
-    """Whether its path is left alone at the end, because another program's file has it now."""
+    """Whether its path is not removed at the end, because another program's file has it now."""
 
     @property
     def granted(self) -> int:
-        """The permission bits that the system grants a new file: umask and default ACL applied."""
+        """Permission bits that the system grants a new file: umask and default ACL applied."""
         return stat.S_IMODE(self.made.st_mode)
 
     def grant(self) -> None:
-        """Give the file the permissions of a new file; until then it is private."""
+        """Give the file the permissions of a new file; until then only the owner can use it."""
         if hasattr(os, "fchmod"):
             os.fchmod(self.fd, self.granted)
 
     def may_be_at(self, path: str) -> bool:
-        """Whether a path leads to this very file; True also if that cannot be seen."""
+        """Return whether a path leads to this very file; True also if that cannot be seen."""
         try:
             return leads_to(path, self.made)
         except OSError:
@@ -160,7 +160,7 @@ def temporary_beside(target: str, *, permissions: int) -> Iterator[Temporary]:
 
 
 def find_temporaries(target: str) -> tuple[str, ...]:
-    """Paths of all temporary files for this target, live or stale, sorted."""
+    """Return the paths of all temporary files for this target, live or stale, sorted."""
     return _find(target, may_be_late=False)
 
 
@@ -179,9 +179,9 @@ def remove_stale(target: str) -> tuple[str, ...]:
 
 
 def has_only_abandoned(target: str) -> bool:
-    """Whether killed runs left temporary files for this target, and no live run has one.
+    """Return whether killed runs left temporary files for this target, and no live run has one.
 
-    False where locks are unavailable: a run may be alive without one.
+    Return False where locks are unavailable: a run may be alive without one.
     """
     found = find_temporaries(target)
     return bool(found) and all(_lock_of(path) is Lock.HELD for path in found)
@@ -198,7 +198,7 @@ def _find(target: str, *, may_be_late: bool) -> tuple[str, ...]:
 
 
 def _is_marked(name: str, prefix: str) -> bool:
-    """Whether a name is the prefix, the digits and the end, and nothing else."""
+    """Return whether a name is exactly the prefix, digits and ending of a temporary file."""
     digits = name[len(prefix) : -len(_END)]
     return (
         name.startswith(prefix)
@@ -210,27 +210,27 @@ def _is_marked(name: str, prefix: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listing:
-    """The temporary files that were in a folder."""
+    """The temporary files of a folder at the time of a listing."""
 
     folder: str
     changed_ns: int
-    """When the folder was changed, as its file system tells; `_UNSETTLED` if that was just now, so
+    """Time of the folder's last change, by its file system; `_UNSETTLED` if that was just now, so
     that another change might not show."""
 
     names: tuple[str, ...]
     due_ns: int
-    """Until when it may serve although the folder has changed, by the monotonic clock."""
+    """Monotonic time until which the listing may be used although the folder has changed."""
 
 
 _last_listing: _Listing | None = None
 
 
 def _marked_names(folder: str, *, may_be_late: bool) -> tuple[str, ...]:
-    """Names of all temporary files in a folder, sorted.
+    """Return the names of all temporary files in a folder, sorted.
 
-    They are listed once for many targets: until the folder changes, as far as its time can tell.
-    But each file that is replaced changes it. So that n files do not take n listings of n names,
-    a folder that takes long to list is not listed again at once, if that `may_be_late`.
+    A listing serves many targets: until the folder changes, as far as its time shows. But each file
+    that is replaced changes it. So that n files do not take n listings of n names, a folder that
+    takes long to list is not listed again at once, if that `may_be_late`.
     """
     global _last_listing  # noqa: PLW0603  replaced as a whole
     changed_ns = os.stat(folder).st_mtime_ns
@@ -271,7 +271,7 @@ def _create(target: str, *, permissions: int) -> Temporary:
 
 
 def _claim(path: str, fd: int) -> Temporary | None:
-    """Lock a new file; None if another run took it for a stale file in that instant."""
+    """Lock a new temporary file; None if another run took it for a stale one just now."""
     try:
         temporary = Temporary(path=path, fd=fd, made=os.fstat(fd))
         if hasattr(os, "fchmod") and temporary.granted != PRIVATE:
@@ -287,7 +287,7 @@ def _claim(path: str, fd: int) -> Temporary | None:
 
 
 def _discard(fd: int, path: str | None) -> None:
-    """Close a temporary file and remove its path; both may have been done by now."""
+    """Close a temporary file and remove its path, unless either was done before."""
     try:
         with contextlib.suppress(OSError):
             os.close(fd)
@@ -298,7 +298,7 @@ def _discard(fd: int, path: str | None) -> None:
 
 
 def _prefix(name: str) -> str:
-    """Return the beginning of the names of all temporary files for `name`."""
+    """Return the prefix of the names of all temporary files for `name`."""
     whole = os.fsencode(name)
     end = min(len(whole), _ROOM)
     while end < len(whole) and whole[end] & _CONTINUES_MASK == _CONTINUES:
@@ -321,7 +321,7 @@ def _remove_if_stale(path: str, target: str) -> bool:
 
 
 def _lock_of(path: str) -> Lock | None:
-    """Ask for a file's lock, and give it back; None if the file cannot be opened."""
+    """Take a file's lock and release it; return the outcome, or None if it cannot be opened."""
     if sys.platform == "win32":
         return Lock.UNAVAILABLE
     try:
@@ -347,7 +347,7 @@ def _unlink_if_stale(path: str, fd: int, target: str) -> bool:
 
 
 def leads_to(path: str, found: os.stat_result) -> bool:
-    """Whether a path leads to the file that was found."""
+    """Return whether a path leads to the file with the given `stat`."""
     try:
         return os.path.samestat(os.stat(path, follow_symlinks=False), found)
     except FileNotFoundError:

@@ -1,1 +1,1 @@
-"""What is shown of reports: the model of tables and remarks, drawn in notebooks and as a page."""
+"""The model of how reports are shown: tables and remarks, for notebooks and HTML pages."""

@@ -266,7 +266,7 @@ class PlacedFilter:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether a lookup may trust the filter."""
+        """Return whether a lookup may trust the filter."""
         return self.facts.problem is None and self.facts.fpp is not None
 
 

@@ -36,7 +36,7 @@ Content: TypeAlias = Html | str
 """Markup, or text that will be escaped."""
 
 Attribute: TypeAlias = str | int | float | None
-"""None leaves the attribute out; a float is written with two decimals."""
+"""Value of an attribute; None leaves it out, a float is written with two decimals."""
 
 
 def element(tag: str, *children: Content, **attributes: Attribute) -> Html:

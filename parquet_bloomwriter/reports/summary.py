@@ -41,7 +41,7 @@ class Remark(NamedTuple):
 
 
 def passed_over_remarks(groups: Iterable[PassedOver]) -> tuple[Remark, ...]:
-    """Return a remark on what was passed over in folders; none if that is nothing."""
+    """Return a remark on the files passed over in folders; empty if there are none."""
     label, _, sentence = passed_over_text(groups).partition(": ")
     return (Remark(label=label, sentence=sentence),) if sentence else ()
 
@@ -170,7 +170,7 @@ class Column(Generic[R]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(Generic[R]):
-    """Columns, and the values that rows are made of."""
+    """A table: its columns, and the values from which rows are made."""
 
     caption: str = ""
     """Title of the table, for screen readers."""

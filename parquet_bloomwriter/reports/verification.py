@@ -131,7 +131,7 @@ class VerifyReport:
 
     @property
     def passed(self) -> bool:
-        """Whether no filter failed; True if there are no filters."""
+        """Return whether no filter failed; True if there are no filters."""
         return not self.failed
 
     @property

@@ -1,1 +1,1 @@
-"""Which filters a file needs, where they go, and which bytes are copied there."""
+"""The rewriting of a file: the filters it needs, their places, and the bytes that are copied."""

@@ -1,7 +1,7 @@
-"""Build the filters of a file, and write the beginning of the new version meanwhile.
+"""Build the filters of a file, and meanwhile write the beginning of the new version.
 
-Filters are built by several threads, and taken in the order of the new file. What lies before one
-is copied while it is being built, as far as nothing of it depends on filters still to come.
+Filters are built by several threads, and taken in the order of the new file. The bytes before a
+filter are copied while it is being built, unless they depend on filters still to come.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
-    """What became of the chosen column chunks."""
+    """The outcome for the chosen column chunks: reports, new filters, filters to drop."""
 
     reports: dict[Chunk, ChunkReport]
-    """Of every chosen chunk; the offsets of new filters are not known yet."""
+    """Report of every chosen chunk; the offsets of new filters are not known yet."""
 
     drops: dict[Chunk, StoredFilter]
-    """Old filters that are taken out."""
+    """Old filters that are taken out, by column chunk."""
 
     filters: dict[Chunk, ExpectedFilter] = field(default_factory=dict)
-    """New filters, as they must be found again."""
+    """New filters as they must be read back, by column chunk."""
 
     lengths: dict[Chunk, int] = field(default_factory=dict)
-    """Bytes of header and bitset of every new filter."""
+    """Length of every new filter, header and bitset, bytes, by column chunk."""
 
     @property
     def changes_file(self) -> bool:
-        """Whether any filter comes or goes."""
+        """Return whether any filter is added or taken out."""
         return bool(self.lengths or self.drops)
 
 
@@ -92,7 +92,7 @@ def build_filters(
 
 
 def final_draft(layout: Layout, draft: Draft, result: BuildResult) -> Draft:
-    """Return the draft without the old filters that stay because none was built in their place."""
+    """Return the draft without the old filters that stay because no new filter replaces them."""
     if len(result.drops) == len(draft.drops):
         return draft
     drops = list(result.drops.values())
@@ -101,7 +101,7 @@ def final_draft(layout: Layout, draft: Draft, result: BuildResult) -> Draft:
 
 
 def _note_missing(result: BuildResult, chunk: Chunk, report: ChunkReport) -> None:
-    """Note why a chunk gets no filter, and whether it keeps the one that it has."""
+    """Record why a column chunk gets no filter, and whether it keeps its old one."""
     if report.reason != ODD_INSTANTS:
         result.drops.pop(chunk, None)
     elif chunk in result.drops:
@@ -131,7 +131,7 @@ def _note_built(
 
 
 def _settled_until(layout: Layout, draft: Draft) -> int:
-    """Return the position in the old file up to which nothing depends on filters not yet built."""
+    """Return the position in the old file up to which nothing depends on unbuilt filters."""
     if draft.drops:
         return 0
     moves = any(i.position < layout.footer.start for i in draft.insertions)

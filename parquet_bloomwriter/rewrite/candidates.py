@@ -1,4 +1,4 @@
-"""Column chunks: which of them need a new filter, and how one is built."""
+"""Column chunks that need a new filter, and the building of the filters."""
 
 from __future__ import annotations
 
@@ -39,39 +39,39 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Outcome: TypeAlias = BuiltFilter | ChunkReport
-"""A filter, or a report that says why there is none."""
+"""The built filter of a column chunk, or a report that says why it has none."""
 
 _OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors of reading that say nothing about the file: the process has too many files open."""
+"""Errors of reading that are not the file's fault: the process has too many files open."""
 
 _NOT_BY_PYARROW = re.compile(
     r"not (currently |yet )?(supported|implemented)|unsupported|unknown encoding", re.IGNORECASE
 )
-"""What pyarrow says of chunks that may be sound: codecs such as LZO, encodings that are new."""
+"""Error texts of pyarrow for chunks that may be sound: codecs such as LZO, new encodings."""
 
 _LONE_LENGTH = "the metadata has the length of a Bloom filter, but not its offset"
 _AHEAD_BYTES = 64 * 1024 * 1024
-"""Bytes of bitsets that may be under construction or waiting to be written."""
+"""Most bytes of bitsets that are under construction or waiting to be written."""
 
 _REMOTE_AHEAD_BYTES = 256 * 1024 * 1024
-"""The same of a file on a store, with the column chunks that were read from there."""
+"""The same limit for a file on a store; the column chunks read from there count, too."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Candidates:
-    """The chosen column chunks, by what is done with them."""
+    """The chosen column chunks, divided by what is done with them."""
 
     to_build: dict[Chunk, str] = field(default_factory=dict)
-    """Chunks that get a filter, with what is wrong with the filter they have, or ""."""
+    """Chunks that get a filter, with the fault of their old filter, or ""."""
 
     to_drop: dict[Chunk, StoredFilter] = field(default_factory=dict)
-    """Old filters that make way for new ones."""
+    """Old filters that are replaced by new ones, by column chunk."""
 
     settled: dict[Chunk, ChunkReport] = field(default_factory=dict)
-    """The chunks that get no new filter."""
+    """Reports of the chunks that get no new filter."""
 
     def replace(self, old: StoredFilter, problem: str) -> None:
-        """Build a new filter where there is an old one."""
+        """Choose a chunk for a new filter in place of its old one."""
         chunk = (old.row_group, old.column)
         self.to_drop[chunk] = old
         self.to_build[chunk] = f"the old filter was replaced: {problem}" if problem else ""
@@ -84,16 +84,16 @@ class ChunkWork:
     source: Source
     layout: Layout
     options: dict[int, FilterOptions]
-    """By leaf ordinal, in the order chosen."""
+    """Options of each chosen column by leaf ordinal, in the order chosen."""
 
     jobs: int
-    """Threads."""
+    """Number of threads."""
 
     readers: dict[int, LeafReader | str] = field(default_factory=dict)
-    """By leaf ordinal, made when first used: a reader, or why there is none."""
+    """Reader of each column by leaf ordinal, or why it has none; made when first used."""
 
     def find_candidates(self, *, replace: bool) -> Candidates:
-        """Find the chunks that get a new filter, and settle all others.
+        """Choose the chunks that get a new filter, and settle all others.
 
         Args:
             replace: Build new filters also where good ones are.
@@ -129,7 +129,7 @@ class ChunkWork:
     def build_in_order(
         self, chunks: Iterable[Chunk]
     ) -> AbstractContextManager[Iterator[tuple[Chunk, Outcome]]]:
-        """Begin to build filters; the iterator gives them in the order of the chunks."""
+        """Start to build filters; yield chunks and outcomes in the order of the chunks."""
         return self._each(chunks, self._build)
 
     def _each(
@@ -140,9 +140,9 @@ class ChunkWork:
         return in_order(chunks, work, jobs=self.jobs, weight=self._weight, max_weight=most)
 
     def _weight(self, chunk: Chunk) -> int:
-        """Return the most bytes that a filter takes while it is being built.
+        """Return the most bytes of memory that a filter takes while it is being built.
 
-        Of a file on a store, the chunk is in memory, too.
+        For a file on a store, the bytes of the column chunk count, too.
         """
         values = int(self.layout.footer.chunks.values[chunk][ChunkField.NUM_VALUES])
         options = self.options[chunk[1]]
@@ -153,7 +153,7 @@ class ChunkWork:
         )
 
     def _without_reading(self, chunk: Chunk, *, has_filter: bool) -> ChunkReport | None:
-        """Settle a chunk by its metadata alone; None if its values must be read."""
+        """Return the report of a chunk by its metadata alone; None if its values must be read."""
         footer = self.layout.footer
         unsupported = why_no_filter(footer.leaves[chunk[1]])
         if unsupported:
@@ -171,7 +171,7 @@ class ChunkWork:
         return None
 
     def _drafts(self) -> frozenset[Chunk]:
-        """Return the chunks whose filter is a draft, of columns that get filters of Murmur3."""
+        """Return the chunks of columns with Murmur3 filters whose old filter is a draft."""
         return frozenset(
             (old.row_group, old.column)
             for old in self.layout.existing
@@ -183,7 +183,7 @@ class ChunkWork:
         )
 
     def _examine(self, old: StoredFilter, *, is_draft: bool) -> ChunkReport | str:
-        """Look up every value in a filter that is there; return a sentence if it is no good."""
+        """Look up every value in an old filter; return a report, or a sentence on its fault."""
         chunk = (old.row_group, old.column)
         try:
             filter_ = self._old_bits(old, is_draft=is_draft)
@@ -249,20 +249,20 @@ def _skipped(chunk: Chunk, reason: str, *, is_unreadable: bool = False) -> Chunk
 
 
 def _read_errors() -> tuple[type[BaseException], ...]:
-    """Return what pyarrow raises for bytes that it cannot read."""
+    """Return the errors that pyarrow raises for bytes that it cannot read."""
     import pyarrow as pa
 
     return (OSError, pa.ArrowException)
 
 
 def _check_is_of_the_file(error: BaseException) -> None:
-    """Raise the error if it is no fault of the file, so that the next run may succeed."""
+    """Raise an error again if it is not the file's fault, so that a later run may succeed."""
     if isinstance(error, OSError) and error.errno in _OF_THE_PROCESS:
         raise error
 
 
 def _is_of_the_data(error: BaseException) -> bool:
-    """Return whether other readers will fail, too: the error is no limit of this library.
+    """Return whether an error means damaged data, which other readers cannot read, either.
 
     A codec or an encoding that is unknown here may come from damage as well; it is taken for a
     limit. Whatever else pyarrow fails at is taken for damage.

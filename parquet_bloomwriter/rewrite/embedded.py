@@ -1,4 +1,4 @@
-"""Indexes that other programs have built into a file, and that must not move.
+"""Find indexes that other programs have embedded into a file, and that must not move.
 
 A reader finds such an index by a position that the key-value metadata has, as text:
 
@@ -54,7 +54,7 @@ _KEY_VALUES = StructSchema.of(
         "ColumnMetaData": StructKind(slots={8: (_VALUE + 1, LIST)}, children={8: "KeyValue"}),
     }
 )
-"""The values of the key-value metadata of a file and of its column chunks."""
+"""Schema of the values of the key-value metadata of a file and of its column chunks."""
 
 _FILE_OFFSET, _META_DATA, _TYPE, _CODEC, _NUM_VALUES, _DATA_PAGE_OFFSET = range(1, 7)
 _COPY = StructSchema.of(
@@ -72,21 +72,21 @@ _COPY = StructSchema.of(
     }
 )
 _COPIES = ({_FILE_OFFSET, _META_DATA}, {_TYPE, _CODEC, _NUM_VALUES, _DATA_PAGE_OFFSET})
-"""The fields that are required in the one and in the other struct."""
+"""Required fields of the two structs that writers copy behind a column chunk."""
 
 _NUMBER = re.compile(rb"(?<![\w.+/-])\d{1,19}(?![\w.+/=-])")
 _FEWEST_DIGITS = 4
-"""Of a number within a text: hours, minutes and codes have fewer."""
+"""Fewest digits of a number within a text that may be a position: hours and codes have fewer."""
 
 _HEXADECIMAL = re.compile(rb"(?<![\w.+/-])(?:0[xX])?([0-9a-fA-F]{4,16})(?![\w.+/=-])")
 
 _MAGIC_BYTES = 4
 _PIECE = 1024 * 1024
-"""Bytes of zeros that are read at once."""
+"""Bytes that are checked for zeros at once."""
 
 
 def why_not_shift(layout: Layout, first: int) -> str | None:
-    """Return why bytes from a position on should stay where they are, or None.
+    """Return why the bytes from a position on should not be moved, or None.
 
     Args:
         layout: The file.
@@ -113,7 +113,7 @@ def why_not_shift(layout: Layout, first: int) -> str | None:
 
 
 def leads_to_index(layout: Layout, first: int) -> bool:
-    """Whether the key-value metadata leads to bytes without an owner from a position on.
+    """Return whether the key-value metadata points to bytes without an owner behind a position.
 
     The numbers may be decimal or hexadecimal.
 
@@ -139,7 +139,7 @@ def leads_to_index(layout: Layout, first: int) -> bool:
 
 
 def _gaps(layout: Layout) -> list[tuple[int, int]]:
-    """Return the ranges [start, stop) before the footer that no unit claims, in order."""
+    """Return the ranges [start, stop) before the footer that belong to no unit, in order."""
     starts = np.append(layout.units.starts, layout.footer.start)
     stops = np.concatenate(([_MAGIC_BYTES], layout.units.stops))
     are_gaps = stops < starts
@@ -158,7 +158,7 @@ def _heads(layout: Layout, gaps: Sequence[tuple[int, int]]) -> Iterable[bytes]:
 
 
 def _is_known(layout: Layout, start: int, stop: int, data: bytes) -> bool:
-    """Whether bytes, of which the first are given, are only zeros and copies of metadata."""
+    """Return whether a range, whose first bytes are given, has only zeros and metadata copies."""
     head = start + len(data)
     while data := data.lstrip(b"\0"):
         try:
@@ -174,7 +174,7 @@ def _is_known(layout: Layout, start: int, stop: int, data: bytes) -> bool:
 
 
 def _values(footer: Footer) -> Iterator[bytes]:
-    """Yield the values of the key-value metadata, of the file and of its column chunks."""
+    """Yield the values of the key-value metadata of the file and of its column chunks."""
     table = scan(footer.data, _KEY_VALUES)
     rows = table.kinds == _KEY_VALUES.names.index("KeyValue")
     stops = table.spans[rows, _VALUE, STOP]

@@ -1,4 +1,4 @@
-"""Which bytes belong to the Bloom filters that a file has, and which of them may leave the file.
+"""The bytes that belong to each stored Bloom filter, and whether they may leave the file.
 
 The bytes of a filter may leave the file only if its extent is *certain*:
 
@@ -39,27 +39,27 @@ _STARTS = [
     ChunkField.OFFSET_INDEX_OFFSET,
     ChunkField.COLUMN_INDEX_OFFSET,
 ]
-"""Fields of a column chunk that lead to a place where something begins."""
+"""Fields of a column chunk that hold the start of some structure."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """The places of n units, none of them empty."""
+    """The byte ranges of n units, none of them empty."""
 
     starts: NDArray[np.int64]
-    """First bytes, ascending, shape (n,)."""
+    """First byte of each unit, ascending, shape (n,)."""
 
     stops: NDArray[np.int64]
-    """Past the last bytes, ascending, shape (n,)."""
+    """Position past the last byte of each unit, ascending, shape (n,)."""
 
     @staticmethod
     def of(spans: NDArray[np.int64]) -> Units:
-        """Make units of spans [start, stop) in any order, shape (m, 2), without empty spans."""
+        """Return the units of ranges [start, stop) in any order, shape (m, 2), but empty ones."""
         spans = spans[spans[:, 0] < spans[:, 1]]
         return Units(np.sort(spans[:, 0]), np.sort(spans[:, 1]))
 
     def count(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the units that have bytes in [start, stop).
+        """Return the number of units that have bytes in each range [start, stop).
 
         Where `start` equals `stop`, count the units with bytes on both sides of that position.
         """
@@ -75,19 +75,19 @@ class Extents:
     footer if it claims no bytes of other units that way; empty if neither is known."""
 
     certain: NDArray[np.bool_]
-    """Whether the bytes may leave the file, shape (n,)."""
+    """Whether the bytes of each filter may leave the file, shape (n,)."""
 
     overlaps: NDArray[np.bool_]
-    """Whether a filter has bytes of an OffsetIndex, or of another filter that meets rule 1, and
-    rule 2 but for filters; shape (n,)."""
+    """Whether each filter shares bytes with an OffsetIndex, or with another filter that meets rule
+    1, and rule 2 apart from filters; shape (n,)."""
 
     intruders: NDArray[np.bool_]
-    """Filters that cannot stay when others come or go, shape (n,): that overlap, share an offset,
-    or reach beyond the end of the data."""
+    """Whether each filter must go when others come or go, shape (n,): filters that overlap, share
+    an offset, or reach beyond the end of the data."""
 
     @property
     def certain_spans(self) -> NDArray[np.int64]:
-        """The spans that are certain, in the order of the file, shape (m, 2)."""
+        """Ranges of the certain filters, in the order of the file, shape (m, 2)."""
         spans = self.spans[self.certain]
         return spans[np.argsort(spans[:, 0])]
 
@@ -99,7 +99,7 @@ def extents_of(
     fixed: Units,
     offset_indexes: Units,
 ) -> Extents:
-    """Find out which bytes belong to which filter.
+    """Return the bytes that belong to each filter.
 
     Args:
         footer: The file's footer.
@@ -126,7 +126,7 @@ def extents_of(
 
 
 def covered(spans: NDArray[np.int64]) -> int:
-    """Count the bytes that at least one of the spans has, shape (m, 2)."""
+    """Return the number of bytes that at least one of the ranges has, shape (m, 2)."""
     starts, stops = spans[np.argsort(spans[:, 0])].T
     reached = np.maximum.accumulate(np.concatenate(([0], stops)))[:-1]
     return int(np.maximum(stops - np.maximum(starts, reached), 0).sum())
@@ -139,7 +139,7 @@ def _span(filter_: StoredFilter, limit: int) -> tuple[int, int]:
 
 
 def have_pages(footer: Footer, spans: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether the footer says that a page begins in each of the spans, shape (m, 2).
+    """Return for each range, shape (m, 2), whether the footer says that a page begins in it.
 
     A column chunk has up to three such offsets.
     """
@@ -152,7 +152,7 @@ def have_pages(footer: Footer, spans: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _are_certain(
     footer: Footer, spans: NDArray[np.int64], candidates: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Return which of the candidates end where something certain begins."""
+    """Return for each candidate whether something certain begins where the filter ends."""
     certain = np.zeros(len(spans), np.bool_)
     if not candidates.any():
         return certain

@@ -1,4 +1,4 @@
-"""Files on disk and buffers in memory: where their old versions are, and their new ones go."""
+"""Rewriting of files on disk and of buffers: their old versions, and the targets of new ones."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 
 REMOTE_JOBS = 8
-"""Column chunks of a file on a store that are read at the same time: waiting takes longer than
-decoding."""
+"""Column chunks of a file on a store that are read at the same time: waiting for the store takes
+longer than decoding."""
 
 
 @contextmanager
 def open_place(
     path: StrPath, destination: Destination, progress: Callable[[int], None] | None
 ) -> Iterator[Place]:
-    """Open a file that is to be rewritten on disk.
+    """Open a file on disk that is to be rewritten.
 
     Raises:
         UnsupportedFile: If it is a directory, FIFO, socket or device.
@@ -58,12 +58,12 @@ def open_place(
 
 
 class _FilePlace(Place):
-    """A file on disk, whose new version goes to disk."""
+    """A file on disk whose new version is written to disk."""
 
     def __init__(
         self, file: OpenedFile, destination: Destination, progress: Callable[[int], None] | None
     ) -> None:
-        """Work on an open file.
+        """Use an open file.
 
         Args:
             file: The old version.
@@ -112,7 +112,7 @@ class _FilePlace(Place):
 
 
 def buffer_place(data: Any, destination: Destination) -> Place:  # noqa: ANN401  of pyarrow, too
-    """Take a buffer that is to be rewritten in memory.
+    """Return the place of a buffer that is to be rewritten in memory.
 
     Args:
         data: Bytes, or a buffer of pyarrow's.
@@ -130,7 +130,7 @@ def buffer_place(data: Any, destination: Destination) -> Place:  # noqa: ANN401 
 
 
 class _BufferPlace(Place):
-    """A buffer, whose new version is another one."""
+    """A buffer whose new version is another buffer."""
 
     path = None
     output = None
@@ -147,7 +147,7 @@ class _BufferPlace(Place):
 
 
 class DownloadPlace(Place):
-    """A file on a store, whose new version goes to disk."""
+    """A file on a store whose new version is written to disk."""
 
     jobs = REMOTE_JOBS
 
@@ -158,7 +158,7 @@ class DownloadPlace(Place):
         destination: Destination,
         progress: Callable[[int], None] | None,
     ) -> None:
-        """Work on an open file.
+        """Use an open file.
 
         Args:
             source: The old version.
@@ -173,16 +173,16 @@ class DownloadPlace(Place):
 
     @property
     def path(self) -> str:
-        """The URL as the caller gave it."""
+        """URL of the file as the caller gave it."""
         return self._name
 
     @property
     def output(self) -> str:
-        """The path that will be written."""
+        """Path of the new file."""
         return os.fspath(self._destination.output or "")
 
     def choose_target(self) -> None:
-        """Decide where on disk the new version goes."""
+        """Choose the path of the new version on disk."""
         target_of(None, self._destination)
 
     def begin(self, old: Readable) -> Rewrite:
@@ -230,13 +230,13 @@ class FileRewrite(Rewrite):
         self._resources.close()
 
     def verify(self, plan: Plan, filters: Mapping[Chunk, ExpectedFilter]) -> None:
-        """Bring the new version to the disk, and read it back."""
+        """Sync the new version to disk, and read it back."""
         self._new.complete()
         with open_file(self._new.path) as file:
             self._check(FileSource(file.path, file.fd, file.identity.size), plan, filters)
 
     def commit(self) -> None:
-        """Put the new version in its place, and a new Hadoop checksum file if asked for."""
+        """Rename the new version to its target, and renew the Hadoop checksum file if asked for."""
         path = self._target.path
         crc = _checksum_file(path) if self._regenerates_crc else None
         if crc is None:
@@ -264,7 +264,7 @@ class _BufferRewrite(Rewrite):
 
 
 class _NewBuffer:
-    """A new version in memory."""
+    """The new version of a buffer, in memory."""
 
     def __init__(self, old: Source) -> None:
         self._old = old
@@ -278,7 +278,7 @@ class _NewBuffer:
 
 
 def target_of(file: OpenedFile | None, options: Destination) -> Target:
-    """Decide where on disk the new version goes.
+    """Choose the target of the new version on disk.
 
     Args:
         file: The old version; None if it is not on disk.
@@ -301,7 +301,7 @@ def target_of(file: OpenedFile | None, options: Destination) -> Target:
 
 
 def _checksum_file(path: str) -> str | None:
-    """Find the Hadoop checksum file of a file; remove what killed runs left of it."""
+    """Return the path of a file's Hadoop checksum file, or None; remove leftovers of it."""
     crc = crc_path(path)
     remove_stale(os.fspath(crc))
     return os.fspath(crc) if crc.exists() else None

@@ -1,4 +1,4 @@
-"""What lies where in a file, and where it may be cut.
+"""The layout of a file: the position of each unit, and the positions where it may be cut.
 
     "PAR1" | chunk | chunk | ... | page indexes | filters | ... | footer | length | "PAR1"
 
@@ -43,7 +43,7 @@ _INDEXES = (
     (ChunkField.COLUMN_INDEX_OFFSET, ChunkField.COLUMN_INDEX_LENGTH),
 )
 PAGE_HEADER_BYTES = 8
-"""A page header has at least as many."""
+"""Least bytes of a page header."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,21 +53,21 @@ class Layout:
     footer: Footer
     existing: tuple[StoredFilter, ...]
     fixed: Units
-    """Column chunks and page indexes, which stay whatever becomes of filters."""
+    """Column chunks and page indexes, whose positions do not depend on filters."""
 
     units: Units
-    """Column chunks, page indexes and filters."""
+    """Column chunks, page indexes and filters together."""
 
     extents: Extents
-    """The bytes of the filters."""
+    """Bytes that belong to each filter."""
 
     read_at: ReadAt
     read_ranges: Callable[[Sequence[Range]], list[bytes]] | None = None
-    """Reads many pieces of a file on a store at once; None where each can be read by itself."""
+    """Reads many ranges of a file on a store at once; None where they can be read one by one."""
 
     @cached_property
     def offset_indexes(self) -> tuple[OffsetIndex, ...]:
-        """Every OffsetIndex once, by position.
+        """Every distinct OffsetIndex, by position.
 
         Raises:
             MalformedFile: If one is not well-formed.
@@ -102,12 +102,12 @@ class Layout:
         return _why_not_rewrite(indexes)
 
     def cuts_are_safe(self, positions: Sequence[int]) -> bool:
-        """Whether no unit has bytes on both sides of any of these positions."""
+        """Return whether no unit has bytes on both sides of any of these positions."""
         cuts = np.asarray(positions, np.int64)
         return not self.units.count(cuts, cuts).any()
 
     def pages_are_whole(self, positions: Sequence[int]) -> bool:
-        """Whether no page that an OffsetIndex leads to has its header's first bytes cut there."""
+        """Return whether no cut lies in the first header bytes of a page of an OffsetIndex."""
         cuts = np.asarray(positions, np.int64)
         none = np.zeros(0, np.int64)
         pages = np.sort(np.concatenate([none, *(index.offsets for index in self.offset_indexes)]))
@@ -115,15 +115,15 @@ class Layout:
         return bool((first == np.searchsorted(pages, cuts, side="left")).all())
 
     def next_start(self, position: int) -> int:
-        """Return the first certain start of a unit after `position`, or the footer's start."""
+        """Return the first certain start of a unit after `position`, or else the footer's start."""
         starts = np.concatenate((self.fixed.starts, self.extents.certain_spans[:, 0]))
         return int(starts[starts > position].min(initial=self.footer.start))
 
     @cached_property
     def filters_at_end(self) -> int:
-        """Start of the run of certain filters that ends at the footer; the footer's if none.
+        """Start of the run of certain filters just before the footer; else the footer's start.
 
-        When some of them leave the file or more filters follow, nothing else moves.
+        If some of these filters leave the file, or more filters follow, nothing else moves.
         """
         start = self.footer.start
         for first, stop in reversed(self.extents.certain_spans.tolist()):
@@ -132,7 +132,7 @@ class Layout:
         return start
 
     def _are_alone(self, indexes: Sequence[OffsetIndex]) -> bool:
-        """Whether no other page index, column chunk or page claims any byte of an OffsetIndex.
+        """Return whether each byte of an OffsetIndex belongs to no other page index, chunk or page.
 
         Filters do not count: those that claim some of the bytes go if anything moves.
         """
@@ -142,7 +142,7 @@ class Layout:
 
 
 def _why_not_rewrite(indexes: Sequence[OffsetIndex]) -> str | None:
-    """Return why the positions in page indexes cannot follow when pages move, or None."""
+    """Return why the positions in page indexes cannot be rewritten when pages move, or None."""
     if not all(index.is_movable for index in indexes):
         return "a page index has fields that this version does not know"
     if any((index.offsets > index.start).any() for index in indexes):
@@ -157,7 +157,7 @@ def layout_of(
     *,
     read_ranges: Callable[[Sequence[Range]], list[bytes]] | None = None,
 ) -> Layout:
-    """Find the units of a file and refuse files that must not be touched.
+    """Return the layout of a file; refuse files that must not be rewritten.
 
     Args:
         footer: The file's footer.
@@ -207,7 +207,7 @@ def _refuse_foreign(footer: Footer) -> None:
 
 
 def refuse_encrypted(footer: Footer) -> None:
-    """Refuse files in which filters of any column would need the keys of the file.
+    """Refuse encrypted files in which the filters of some column would need the file's keys.
 
     Raises:
         UnsupportedFile: If the footer is signed, or columns are encrypted.

@@ -1,4 +1,4 @@
-"""Objects on S3: where their old versions are, and their new ones go.
+"""Rewriting of objects on S3: their old versions, and the targets of new ones.
 
     old          new          how
     object       in place     the store copies what stays, filters and footer are sent
@@ -67,14 +67,14 @@ if TYPE_CHECKING:
 
 _COMPARED_BYTES = 64
 _COMPARED_PLACES = 8
-"""Places whose first bytes are read back, at most."""
+"""Most places whose first bytes are read back."""
 
 
 @contextmanager
 def open_objects(
     source: StrPath, destination: Destination, progress: Callable[[int], None] | None
 ) -> Iterator[Place]:
-    """Open what is to be rewritten, where the old or the new version is an object on S3.
+    """Open a source where its old or its new version is an object on S3.
 
     Raises:
         InvalidArgument: If boto3 is missing, or an option is only for disks.
@@ -115,13 +115,13 @@ def open_objects(
 
 
 def _hold_if_small(source: S3Source) -> None:
-    """Read small objects at once: they will be sent whole."""
+    """Read a small object whole at once, as it will be sent whole."""
     if source.size < SMALLEST:
         source.hold_all()
 
 
 class _DownloadPlace(DownloadPlace):
-    """An object whose new version goes to disk."""
+    """An object whose new version is written to disk."""
 
     source: S3Source
 
@@ -139,7 +139,7 @@ class _DownloadPlace(DownloadPlace):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ObjectTarget:
-    """Where a new object goes, and under which conditions."""
+    """The bucket and key of a new object, and the conditions under which it is written."""
 
     bucket: S3Store
     path: ObjectPath
@@ -161,7 +161,7 @@ class _ObjectPlace(FarPlace):
         *,
         file: OpenedFile | None = None,
     ) -> None:
-        """Work on an open file or object, as `FarPlace`."""
+        """Use an open file or object, as `FarPlace`."""
         super().__init__(source, name, target, destination, progress, file=file)
         self._path = parse_url(target)
         self._target: _ObjectTarget | None = None
@@ -231,7 +231,7 @@ class _ObjectPlace(FarPlace):
         self._replaced()
 
     def _replaced(self) -> ObjectState | None:
-        """Return the object that is going to be replaced, if there is one and it may be.
+        """Return the object that will be replaced, or None; refuse one that must not be replaced.
 
         Raises:
             UnsafeTarget: If writing there would break or overwrite something.
@@ -294,7 +294,7 @@ _cleaned: set[tuple[str, str]] = set()
 
 
 def _clean_up_once(bucket: S3Store) -> bool:
-    """End the uploads that dead processes of this machine have left in a bucket, once.
+    """Abort the uploads that dead processes of this machine left in a bucket; once per process.
 
     Returns:
         Whether this was the first time in this process.
@@ -309,7 +309,7 @@ def _clean_up_once(bucket: S3Store) -> bool:
 
 
 class _ObjectRewrite(Rewrite):
-    """The new version of a file, on a store."""
+    """The new version of a file, as an object."""
 
     def __init__(
         self, old: Readable, new: NewObject, place: _ObjectPlace, target: _ObjectTarget
@@ -391,7 +391,7 @@ class _ObjectRewrite(Rewrite):
     def _checks(
         self, plan: Plan
     ) -> tuple[list[tuple[int, int]], list[tuple[Callable[[bytes], bool], str]]]:
-        """Return the ranges to read back, and how each is checked."""
+        """Return the ranges to read back, and for each the function that checks its bytes."""
         ranges: list[tuple[int, int]] = []
         checks: list[tuple[Callable[[bytes], bool], str]] = []
         budget = _READ_BACK_BYTES + self._old.source.traffic.bytes // 16
@@ -426,7 +426,7 @@ class _ObjectRewrite(Rewrite):
 
 
 _READ_BACK_BYTES = 256 * 1024
-"""Bytes of filters that are read back in any case, and a sixteenth of what was read before."""
+"""Most bytes of filters that are read back, besides a sixteenth of the bytes read before."""
 
 
 def _has_digest(digest: int, data: bytes) -> bool:
@@ -434,7 +434,7 @@ def _has_digest(digest: int, data: bytes) -> bool:
 
 
 def segments_of(plan: Plan) -> list[Segment]:
-    """Return a plan as the store sees it: bytes that it has, and bytes that it has not."""
+    """Return a plan as segments for the store: bytes of the old object, and new bytes."""
     segments: list[Segment] = []
     for piece in plan.pieces:
         match piece:
@@ -448,7 +448,7 @@ def segments_of(plan: Plan) -> list[Segment]:
 
 
 def samples(old: Readable, plan: Plan, boundaries: Sequence[int]) -> list[tuple[int, bytes]]:
-    """Read the first bytes of column chunks and of the parts that are copied from the old version.
+    """Read the first bytes of column chunks, and of parts that the store copies.
 
     Returns:
         Position in the new version, and the bytes that must be there, of a number of places that is

@@ -1,6 +1,6 @@
-"""Where the versions of one file lie, and the new version that a session begins there.
+"""The places of a file's versions, and the new version that a session begins there.
 
-`files` has the places of files on disk and of buffers, `objects` and `whole_files` those on stores.
+`files` has the places on disk and in memory, `objects` and `whole_files` those on stores.
 """
 
 from __future__ import annotations
@@ -30,56 +30,56 @@ Input: TypeAlias = "StrPath | bytes | bytearray | memoryview"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """Where the new version goes, and what is allowed for it."""
+    """The target of a new version, and what is allowed for it."""
 
     output: StrPath | None = None
-    """Path of the new file; None replaces the file that is read."""
+    """Path of the new file; None replaces the source."""
 
     overwrite: bool = False
-    """Replace `output` if it exists."""
+    """Whether `output` is replaced if it exists."""
 
     force: bool = False
-    """Rewrite in place although something outside refers to the file, or it has hard links."""
+    """Whether a file to which something refers, or with hard links, is rewritten in place."""
 
     backup_suffix: str | None = None
-    """Keep the replaced file under its name and this suffix."""
+    """Suffix under which the replaced file is kept beside the new one; None for no such backup."""
 
     backup_dir: StrPath | None = None
-    """Keep the replaced file under its name in this folder, which is made if it is missing."""
+    """Folder in which the replaced file is kept, made if it is missing; None for no such backup."""
 
     regenerate_crc: bool = False
-    """Renew the Hadoop checksum file beside the file."""
+    """Whether the Hadoop checksum file beside the file is renewed."""
 
     keep_time: bool = False
-    """Give the new file the time of modification of the old one; only from disk to disk."""
+    """Whether the new file gets the modification time of the old one; only from disk to disk."""
 
 
 class Place(ABC):
-    """Where the old version of one file is, and where the new one goes."""
+    """The places of the old and of the new version of one file."""
 
     source: Source
-    """The bytes of the old version."""
+    """Source of the bytes of the old version."""
 
     placement: Placement = "column-chunk"
-    """Where filters go if nobody says where."""
+    """Default placement of filters."""
 
     jobs: int | None = None
-    """Threads if nobody says how many; None for one for each core."""
+    """Default number of threads; None for one for each core."""
 
     @property
     @abstractmethod
     def path(self) -> str | None:
-        """The path as the caller gave it; None for a buffer."""
+        """Path of the source as the caller gave it; None for a buffer."""
 
     @property
     @abstractmethod
     def output(self) -> str | None:
-        """The path that will be written; None for a buffer."""
+        """Path of the new version; None for a buffer."""
 
     def choose_target(self) -> None:  # noqa: B027  most need nothing
-        """Decide where the new version goes. Nothing is written.
+        """Choose the target of the new version. Nothing is written.
 
-        `begin` does it otherwise; a verb that works for long before it begins to write calls this
+        Otherwise `begin` does it; a verb that works for long before it begins to write calls this
         first.
 
         Raises:
@@ -87,7 +87,7 @@ class Place(ABC):
         """
 
     def check_target(self) -> None:
-        """Check, for a dry run, that the new version could go where it is to go.
+        """Check, for a dry run, that the new version could be written to its target.
 
         Raises:
             UnsafeTarget: If writing there would break or overwrite something.
@@ -113,7 +113,7 @@ class Place(ABC):
         """
 
     def keep(self) -> bytes | None:
-        """Leave the file as it is, and remove what a killed run left beside it.
+        """Leave the file unchanged, and remove what a killed run left beside it.
 
         Returns:
             The bytes of a buffer; None for a file.
@@ -121,18 +121,18 @@ class Place(ABC):
         return None
 
     def store_report(self, plan: Plan | None) -> StoreReport | None:
-        """Return what the store had to do, or would have to do for a plan; None on disk."""
+        """Return the store's requests and bytes, made or needed for a plan; None on disk."""
         del plan
         return None
 
 
 class Rewrite(ABC):
-    """A new version that was begun. Call `write`, `verify`, `commit`, in this order."""
+    """A new version that was begun. Call `write`, `verify` and `commit`, in this order."""
 
     def __init__(self, old: Readable, new: NewFile) -> None:
         self._old = old
         self.assembler = Assembler(new)
-        """What writes single pieces before the plan is known."""
+        """Writes single pieces before the whole plan is known."""
 
     def __enter__(self) -> Self:
         return self
@@ -146,7 +146,7 @@ class Rewrite(ABC):
         self.discard()
 
     def discard(self) -> None:  # noqa: B027  a buffer needs nothing
-        """Throw the new version away, unless it was committed."""
+        """Remove the new version, unless it was committed."""
 
     def write(self, plan: Plan) -> None:
         """Write the pieces of a plan that are not written yet.
@@ -159,7 +159,7 @@ class Rewrite(ABC):
 
     @abstractmethod
     def verify(self, plan: Plan, filters: Mapping[Chunk, ExpectedFilter]) -> None:
-        """Bring the new version to its disk or store, and prove that it is as planned.
+        """Send the new version to its disk or store, and prove that it is as planned.
 
         Args:
             plan: What was written.
@@ -172,7 +172,7 @@ class Rewrite(ABC):
 
     @abstractmethod
     def commit(self) -> bytes | None:
-        """Put the new version in its place, and a new Hadoop checksum file if asked for.
+        """Rename the new version to its target, and renew the Hadoop checksum file if asked for.
 
         Returns:
             The new version of a buffer; None for a file.

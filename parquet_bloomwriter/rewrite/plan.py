@@ -1,4 +1,4 @@
-"""Where the filters go and what moves: decided in full before a byte of the footer is written.
+"""The plan of a new file: places of filters, and bytes that move; made before writing.
 
 Two invariants make a rewritten file safe:
 
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 
 Placement = Literal["column-chunk", "row-group", "end"]
 Chunk = tuple[int, int]
-"""Row group and leaf ordinal, both 0-based."""
+"""A column chunk: row group and leaf ordinal, both 0-based."""
 
 _MAX_ROUNDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Bytes [start, stop) of the old file."""
+    """Copy bytes [start, stop) of the old file."""
 
     start: int
     stop: int
@@ -60,7 +60,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Bytes [start, stop) of the old file that the new one does not have."""
+    """Leave out bytes [start, stop) of the old file."""
 
     start: int
     stop: int
@@ -68,14 +68,14 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Bytes that the old file does not have."""
+    """Write bytes that the old file does not have."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class EmitFilter:
-    """The header and bitset of one column chunk's new filter."""
+    """Write the header and bitset of one column chunk's new filter."""
 
     row_group: int
     column: int
@@ -87,10 +87,10 @@ Piece = Copy | Skip | Emit | EmitFilter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insertion:
-    """A place for one filter."""
+    """The place of one new filter."""
 
     position: int
-    """Absolute position in the old file before which it goes."""
+    """Absolute position in the old file before which the filter goes."""
 
     row_group: int
     column: int
@@ -98,17 +98,17 @@ class Insertion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """Positions, without sizes."""
+    """The positions of a plan, without the sizes of filters."""
 
     placement: Placement
     fallback: str | None
-    """Why `placement` is "end" although another was asked for."""
+    """Why `placement` is "end" although another one was asked for; None if it is as asked for."""
 
     caution: str | None = None
-    """Why bytes should not have moved, although they do."""
+    """Why bytes should not have moved, although they do; None if they may."""
 
     insertions: tuple[Insertion, ...]
-    """In the order of the new file."""
+    """Places of the new filters, in the order of the new file."""
 
     drops: tuple[StoredFilter, ...]
     """Old filters whose fields are taken out of the footer."""
@@ -117,15 +117,15 @@ class Draft:
     """The bytes of `drops` that nothing else claims, in order."""
 
     repairs: tuple[StoredFilter, ...] = ()
-    """Old filters whose length is filled in."""
+    """Old filters whose missing length is set in the footer."""
 
     left_bytes: int = 0
-    """Bytes of `drops` that stay in the file, where the footer leads no more."""
+    """Bytes of `drops` that stay in the file, although the footer no longer refers to them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedFilter:
-    """A filter in the new file."""
+    """The place of a filter in the new file."""
 
     row_group: int
     column: int
@@ -133,12 +133,12 @@ class PlacedFilter:
     """Absolute position in the new file, bytes."""
 
     length: int
-    """Header and bitset, bytes."""
+    """Length of header and bitset, bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The whole new file."""
+    """The plan of the whole new file."""
 
     pieces: tuple[Piece, ...]
     filters: tuple[PlacedFilter, ...]
@@ -146,7 +146,7 @@ class Plan:
     """Chunks that have a filter in the old file, and none in the new one."""
 
     size: int
-    """Bytes of the new file."""
+    """Size of the new file, bytes."""
 
     footer_start: int
     """Absolute position of the footer in the old file."""
@@ -160,7 +160,7 @@ def make_draft(
     drops: Sequence[StoredFilter] = (),
     insists: bool = False,
 ) -> Draft:
-    """Choose the positions of new filters and the bytes of old ones to leave out.
+    """Choose the positions of new filters, and the bytes of old filters to leave out.
 
     Args:
         layout: The file.
@@ -209,7 +209,7 @@ def make_draft(
 
 
 def make_plan(layout: Layout, draft: Draft, lengths: Mapping[Chunk, int]) -> Plan:
-    """Settle every offset.
+    """Return the plan of a draft: every offset becomes final.
 
     Args:
         layout: The file.
@@ -280,25 +280,25 @@ def _why_not_cut(layout: Layout, positions: list[int], placement: Placement) -> 
 def _are_dropped(
     layout: Layout, drops: Sequence[StoredFilter], chunks: Sequence[Chunk]
 ) -> NDArray[np.bool_]:
-    """Whether each old filter goes: those named, and intruders if any filter comes or goes."""
+    """Return for each old filter whether it goes: those named, and intruders if any change."""
     named = {(old.row_group, old.column) for old in drops}
     goes = np.array([(old.row_group, old.column) in named for old in layout.existing], np.bool_)
     return goes | layout.extents.intruders if named or chunks else goes
 
 
 def _skips(layout: Layout, are_dropped: NDArray[np.bool_]) -> tuple[Skip, ...]:
-    """Return the bytes of old filters whose extent is certain, in the order of the file."""
+    """Return the bytes of dropped filters whose extent is certain, in the order of the file."""
     spans = layout.extents.spans[layout.extents.certain & are_dropped]
     return tuple(Skip(start, stop) for start, stop in sorted(spans.tolist()))
 
 
 def _skips_at_end(layout: Layout, skips: Sequence[Skip]) -> tuple[Skip, ...]:
-    """Return the skips behind which nothing but filters moves."""
+    """Return the skips after which only filters move."""
     return tuple(skip for skip in skips if skip.start >= layout.filters_at_end)
 
 
 def _left_bytes(layout: Layout, are_dropped: NDArray[np.bool_], skips: Sequence[Skip]) -> int:
-    """Count the bytes that stay in the file although no filter claims them any more."""
+    """Return the number of bytes that stay in the file although no filter claims them any more."""
     spans = layout.extents.spans
     lost = covered(spans) - covered(spans[~are_dropped])
     return lost - sum(skip.stop - skip.start for skip in skips)
@@ -307,7 +307,7 @@ def _left_bytes(layout: Layout, are_dropped: NDArray[np.bool_], skips: Sequence[
 def _left_unconfirmed(
     layout: Layout, drops: Sequence[StoredFilter], skips: Sequence[Skip]
 ) -> tuple[StoredFilter, ...]:
-    """Return the filters without a length in the footer whose ends nothing would show any more."""
+    """Return the filters without a length in the footer whose ends would no longer be confirmed."""
     gone = {f.offset for f in drops}
     after = {skip.start: skip.stop for skip in skips}
 
@@ -326,7 +326,7 @@ def _left_unconfirmed(
 
 
 Change = tuple[int, int, Piece]
-"""Old bytes [start, stop) and what stands in their place."""
+"""Old bytes [start, stop), and the piece that replaces them."""
 
 
 def _changes(draft: Draft, lengths: Mapping[Chunk, int]) -> list[Change]:
@@ -340,10 +340,10 @@ def _changes(draft: Draft, lengths: Mapping[Chunk, int]) -> list[Change]:
 
 
 def _with_page_indexes(layout: Layout, changes: list[Change]) -> list[Change]:
-    """Add the rewriting of every OffsetIndex whose pages move.
+    """Add to the changes the rewriting of every OffsetIndex whose pages move.
 
-    Its length depends on the offsets in it, and they on the lengths before them: repeated until
-    no length changes any more.
+    The length of an OffsetIndex depends on its offsets, and these on the lengths before them:
+    repeated until no length changes any more.
     """
     indexes = layout.offset_indexes
     lengths = [len(index.data) for index in indexes]
@@ -412,7 +412,7 @@ def _patched(
 
 
 def length_of(piece: Piece) -> int:
-    """Bytes of the new file that the piece makes."""
+    """Return the number of bytes that a piece has in the new file."""
     match piece:
         case Copy(start, stop):
             return stop - start

@@ -41,7 +41,7 @@ _OVERSIZE = 1.6
 """Bytes per needed byte from which a note explains why a filter is so large."""
 
 _NEARLY = 1.5
-"""Up to this multiple of the asked rate, a filter of half the size is recommended."""
+"""Multiple of the asked rate up to which a filter of half the size is recommended."""
 
 WORTHLESS_FPP = 0.5
 """False positive probability above which a filter excludes less than it lets pass."""
@@ -316,7 +316,7 @@ class StripReport:
     """Dotted paths of the columns whose filters were taken out."""
 
     notes: tuple[str, ...] = ()
-    """What else is to be known of the filters taken out."""
+    """Further facts that readers of the report should know about the filters taken out."""
 
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     store: StoreReport | None = None
@@ -673,7 +673,7 @@ def remarks_on(report: AddReport) -> list[Remark]:
 
 
 def _remark_on(chunk: ChunkReport) -> tuple[str, str] | None:
-    """Return a label and a reason; None if there is nothing to remark."""
+    """Return a label and a reason for a remark on a chunk, or None."""
     if chunk.status is Status.BUILT:
         return ("replaced", chunk.reason) if chunk.reason else None
     return chunk.status.value, _SENTENCES.get(chunk.status, chunk.reason)

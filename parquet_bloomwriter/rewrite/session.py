@@ -49,7 +49,7 @@ def rewrite_session(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[RewriteSession]:
-    """Open a file, an object or a buffer, and view its footer; errors get the path.
+    """Open a file, an object or a buffer for rewriting, and view its footer; errors get the path.
 
     Args:
         source: A path, a URL (`s3://...`), or the file's bytes.
@@ -76,7 +76,7 @@ def rewrite_session(
 
 
 def _reader(source: Source, footer: Footer) -> ReadAt:
-    """Return what reads small pieces of the file: of one on a store, many at once."""
+    """Return the function that reads small pieces of the file; on a store, many at once."""
     if is_near(source):
         return source.read_at
     return heads_at_once(source, footer, read_blocks(source))
@@ -123,10 +123,10 @@ def _is_not_on_disk(source: Input, destination: Destination) -> bool:
 
 
 class RewriteSession:
-    """One file, object or buffer that is being rewritten, as it was opened."""
+    """One file, object or buffer that is open for rewriting."""
 
     def __init__(self, place: Place, layout: Layout, resources: ExitStack) -> None:
-        """Take over what is open.
+        """Take over the open place, its layout, and the resources to close.
 
         Args:
             place: Where the versions are.
@@ -139,7 +139,7 @@ class RewriteSession:
 
     @property
     def source(self) -> Source:
-        """The bytes of the old version."""
+        """Source of the bytes of the old version."""
         return self.place.source
 
     def begin(self) -> Rewrite:
@@ -152,7 +152,7 @@ class RewriteSession:
         return self._resources.enter_context(new)
 
     def rewrite(self, plan: Plan) -> bytes | None:
-        """Write a new version without new filters, read it back, and put it in its place.
+        """Write a new version without new filters, read it back, and commit it.
 
         Returns, raises:
             As `begin` and the methods of `Rewrite`.
@@ -163,9 +163,9 @@ class RewriteSession:
         return new.commit()
 
     def keep(self) -> bytes | None:
-        """Leave the file as it is, and remove what a killed run left beside it.
+        """Leave the file unchanged, and remove what a killed run left beside it.
 
-        If asked for, checksums are renewed that such a run left stale.
+        If asked for, renew the checksums that such a run left stale.
 
         Returns:
             The bytes of a buffer; None for a file.

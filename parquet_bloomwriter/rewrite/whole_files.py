@@ -1,4 +1,4 @@
-"""Files on other stores than S3: read and written as a whole.
+"""Rewriting of files on stores other than S3, which are read and written as a whole.
 
     old          new          how
     store        in place     read, built here, written in one piece under the store's condition
@@ -59,15 +59,15 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.store import S3Source
 
 _SMALL = 1024 * 1024
-"""Files of fewer bytes are copied here when they are opened."""
+"""Bytes; smaller files are copied to this machine when they are opened."""
 
 
 _COPIED_BYTES = 8 * PIECE_BYTES
-"""Bytes that are asked for at once, of which stores of objects send several pieces at a time."""
+"""Bytes that are requested at once; object stores get several parallel requests for them."""
 
 
 class CopiedSource:
-    """A file on a store, read by ranges until it is copied here."""
+    """A file on a store, read by ranges until it is copied to this machine."""
 
     def __init__(
         self, remote: Source, *, url: OpenedUrl | None = None, state: FileState | None = None
@@ -89,26 +89,26 @@ class CopiedSource:
 
     @property
     def identity(self) -> Hashable | None:
-        """That of the file on the store."""
+        """Identity of the file on the store."""
         return self._remote.identity
 
     @property
     def traffic(self) -> Traffic:
-        """What was read from the store."""
+        """Counts of the reads from the store."""
         return self._remote.traffic
 
     @property
     def tail_bytes(self) -> int:
-        """Bytes worth reading from the end at once."""
+        """Bytes to read from the end at once, which probably contain the footer."""
         return self._now.tail_bytes
 
     @property
     def is_here(self) -> bool:
-        """Whether the file was copied here."""
+        """Return whether the file was copied to this machine."""
         return self._copy is not None
 
     def copy_here(self) -> None:
-        """Read the whole file once; later reads take it from here.
+        """Copy the whole file to this machine once; later reads use the copy.
 
         Raises:
             FileChanged: If another program wrote the file meanwhile.
@@ -128,7 +128,7 @@ class CopiedSource:
         self._now = copy.source(self.name)
 
     def check_unchanged(self) -> None:
-        """Check that the file is still in the state in which it was opened.
+        """Check that the file on the store is unchanged since it was opened.
 
         Raises:
             FileChanged: If it is not.
@@ -157,11 +157,11 @@ class CopiedSource:
             return self._now.read_tail(num_bytes)
 
     def for_arrow(self) -> object:
-        """Return an open file of pyarrow's over the same bytes."""
+        """Return an open file of pyarrow over the same bytes."""
         return self._now.for_arrow()
 
     def close(self) -> None:
-        """Remove the copy."""
+        """Remove the local copy."""
         if self._copy is not None:
             self._copy.close()
 
@@ -175,7 +175,7 @@ class CopiedSource:
 def open_whole(
     source: StrPath, destination: Destination, progress: Callable[[int], None] | None
 ) -> Iterator[Place]:
-    """Open what is to be rewritten, where the old or the new version is on another store than S3.
+    """Open a source where its old or its new version is on another store than S3.
 
     Raises:
         InvalidArgument: If the URL cannot be opened here, or an option is only for disks.
@@ -199,7 +199,7 @@ def open_whole(
 
 
 def check_options(destination: Destination) -> None:
-    """Refuse what is for disks only, where the new version goes to a store.
+    """Refuse options for disks only, where the new version is written to a store.
 
     Raises:
         InvalidArgument: If there is such an option.
@@ -242,7 +242,7 @@ def open_far(url: str) -> Iterator[CopiedSource]:
 
 
 class _DownloadPlace(DownloadPlace):
-    """A file on a store whose new version goes to disk."""
+    """A file on a store whose new version is written to disk."""
 
     source: CopiedSource
 
@@ -269,7 +269,7 @@ class _DownloadPlace(DownloadPlace):
 
 
 class FarPlace(Place):
-    """A file whose new version goes to a store."""
+    """A file whose new version is written to a store."""
 
     placement = "end"
     jobs = REMOTE_JOBS
@@ -284,7 +284,7 @@ class FarPlace(Place):
         *,
         file: OpenedFile | None = None,
     ) -> None:
-        """Work on an open file.
+        """Use an open file.
 
         Args:
             source: The old version.
@@ -313,7 +313,7 @@ class FarPlace(Place):
         return self._output
 
     def check_source_unchanged(self) -> None:
-        """Check that the old version is the one that was opened, where its reads do not.
+        """Check that the old version is the one that was opened, if reading does not check it.
 
         Raises:
             FileChanged: If it is not.
@@ -325,7 +325,7 @@ class FarPlace(Place):
 
 
 class _WholePlace(FarPlace):
-    """A file whose new version goes to a store as a whole."""
+    """A file whose new version is written to a store as a whole."""
 
     def __init__(  # noqa: PLR0913  made by `open_whole` only
         self,
@@ -337,7 +337,7 @@ class _WholePlace(FarPlace):
         *,
         file: OpenedFile | None = None,
     ) -> None:
-        """Work on an open file, as `FarPlace`, and open the store of the target."""
+        """Use an open file, as `FarPlace`, and open the store of the target."""
         super().__init__(source, name, target, destination, progress, file=file)
         self._chosen: tuple[FileState | None] | None = None
         self._url = self._open(target)
@@ -355,9 +355,9 @@ class _WholePlace(FarPlace):
 
     @property
     def model(self) -> FileState | None:
-        """The old version, if the new one can have its attributes.
+        """State of the old version, if the new one can have its attributes; else None.
 
-        Metadata of objects go to any bucket of the same kind, owners only to the same server.
+        Metadata of objects can go to any bucket of the same kind, owners only to the same server.
         """
         source, new = self.source, self._url.store
         if not isinstance(source, CopiedSource) or source.url is None:
@@ -398,7 +398,7 @@ class _WholePlace(FarPlace):
         return open_store(target)
 
     def _choose(self) -> FileState | None:
-        """Decide what is replaced; None if nothing is.
+        """Return the state of the file that will be replaced, or None; check that it may be.
 
         Raises:
             UnsafeTarget: If there is a file that may not, or cannot, be replaced.
@@ -434,12 +434,12 @@ class _WholePlace(FarPlace):
 
 
 def _requests_for(size: int) -> int:
-    """Return the number of requests for copying a file here, and for writing it."""
+    """Return the number of requests for copying a file to this machine, and for writing it."""
     return -(-size // PIECE_BYTES) + 2
 
 
 class _WholeRewrite(Rewrite):
-    """The new version of a file, which goes to a store as a whole."""
+    """The new version of a file, which is written to a store as a whole."""
 
     def __init__(
         self, old: Readable, place: _WholePlace, url: OpenedUrl, replaces: FileState | None
@@ -479,7 +479,7 @@ class _WholeRewrite(Rewrite):
             raise
 
     def _compare_end(self, state: FileState) -> None:
-        """Read the end of the new version back; other stores have done so before the rename."""
+        """Read the end of the new version back; some stores have done so before the rename."""
         store, path = self._url
         size = self._new.file.size
         try:
@@ -504,7 +504,7 @@ class _WholeRewrite(Rewrite):
 
 
 class _NewFile:
-    """The bytes of a new version, assembled here."""
+    """The bytes of a new version, assembled on this machine."""
 
     def __init__(self, old: Source) -> None:
         self._old = old

@@ -44,7 +44,7 @@ _COMPARED_BYTES = 64
 
 
 class NewFile(Protocol):
-    """Where the new file is written, from its first byte to its last."""
+    """The methods that write a new file, from its first byte to its last."""
 
     def copy(self, start: int, stop: int) -> None:
         """Append bytes [start, stop) of the old file."""
@@ -57,10 +57,10 @@ class NewFile(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExpectedFilter:
-    """What must be found again in the new file of one new filter."""
+    """The data by which one new filter is checked in the new file."""
 
     digest: int
-    """XXH64 of header and bitset."""
+    """XXH64 of the filter's header and bitset."""
 
     sample: NDArray[np.uint64]
     """Hashes that the filter must contain."""
@@ -69,12 +69,12 @@ class ExpectedFilter:
 
 
 class Assembler:
-    """Writes pieces, in order, each once."""
+    """Writes the pieces of a plan in order, each piece once."""
 
     def __init__(self, new: NewFile) -> None:
         self._new = new
         self._filters: dict[Chunk, bytes] = {}
-        """New filters that are not written yet."""
+        """Header and bitset of new filters that are not written yet, by column chunk."""
         self._done: list[Piece] = []
 
     def add_filter(self, chunk: Chunk, data: bytes) -> None:
@@ -82,7 +82,7 @@ class Assembler:
         self._filters[chunk] = data
 
     def write(self, piece: Piece) -> None:
-        """Carry out one piece."""
+        """Write one piece to the new file."""
         match piece:
             case Copy(start, stop):
                 self._new.copy(start, stop)
@@ -102,7 +102,7 @@ class Assembler:
         self._done.append(piece)
 
     def complete(self, plan: Plan) -> None:
-        """Write what is left of the plan.
+        """Write the rest of the plan; check that the pieces written so far are its beginning.
 
         Raises:
             AssertionError: If what was written so far is not its beginning. That is a bug.
@@ -124,13 +124,13 @@ class Assembler:
 
 
 def digest_of(data: bytes) -> int:
-    """Return the XXH64 of header and bitset, by which they are found again in the new file."""
+    """Return the XXH64 of header and bitset, by which a filter is checked in the new file."""
     return xxh64(data)
 
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A file and its footer."""
+    """An open file with its footer."""
 
     source: Source
     footer: Footer
@@ -139,7 +139,7 @@ class Readable:
 def verify(
     old: Readable, new: Readable, plan: Plan, filters: Mapping[Chunk, ExpectedFilter]
 ) -> None:
-    """Read the new file back.
+    """Read the new file back, and check it against the old file and the plan.
 
     Checked are its size; the bytes of every new filter, and hashes that it must contain; the first
     bytes of every column chunk and, where data moved, of every page that a page index leads to; and
@@ -252,7 +252,7 @@ def _compare_kept(
 
 
 def _index_places(footer: Footer) -> dict[Chunk, tuple[int, int]]:
-    """Return position and length of every chunk's OffsetIndex."""
+    """Return position and length of the OffsetIndex of each column chunk."""
     starts = footer.chunks.value(ChunkField.OFFSET_INDEX_OFFSET)
     lengths = footer.chunks.value(ChunkField.OFFSET_INDEX_LENGTH)
     places = np.argwhere((starts > 0) & (lengths > 0)).tolist()
@@ -267,7 +267,7 @@ def _page_offsets(file: Readable, place: tuple[int, int]) -> list[int]:
 
 
 def _same_bytes(old: Source, before: StoredFilter, new: Source, after: StoredFilter) -> bool:
-    """Whether both filters have the same length, and begin and end alike."""
+    """Return whether two filters have the same length, and begin and end with the same bytes."""
     if before.length != after.length:
         return False
     heads = [(f.offset, min(f.offset + _COMPARED_BYTES, f.stop)) for f in (before, after)]
@@ -280,7 +280,7 @@ def _is_backwards(piece: Piece) -> bool:
 
 
 def prove(old: Footer, new: Footer, plan: Plan) -> None:
-    """Prove by positions alone that the new footer leads to what the old one leads to.
+    """Prove by positions alone that the new footer refers to the same data as the old one.
 
     Raises:
         VerificationFailed: If it does not.
@@ -293,7 +293,7 @@ def prove(old: Footer, new: Footer, plan: Plan) -> None:
     moved = np.array(spans, np.int64).reshape(-1, 3)
 
     def origin(positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where in the old file each position of the new one comes from; -1 for nowhere."""
+        """Return the position in the old file of each position in the new one; -1 for new bytes."""
         home = np.searchsorted(moved[:, 0], positions, side="right") - 1
         first, start, size = (moved[np.maximum(home, 0), column] for column in range(3))
         is_old = (home >= 0) & (positions - first < size)
@@ -335,7 +335,7 @@ def _prove_filters(
 def _positions(
     old: Footer, new: Footer
 ) -> Iterator[tuple[str, NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield what both footers say of the places of data pages and dictionaries."""
+    """Yield name and positions of data pages and dictionaries, from both footers."""
     has_bytes = old.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE) > 0
     for name, field in (
         ("data pages", ChunkField.DATA_PAGE_OFFSET),
@@ -346,14 +346,14 @@ def _positions(
 
 
 def tail_of(plan: Plan) -> bytes:
-    """Return the last bytes of the new file: its footer, the length of that, and the magic."""
+    """Return the last bytes of the new file: the footer, its length, and the magic."""
     last = plan.pieces[-1]
     assert isinstance(last, Emit)  # noqa: S101  a plan ends with a footer
     return last.data
 
 
 def footer_of(plan: Plan) -> Footer:
-    """View the footer of the new file.
+    """Return the view of the new file's footer.
 
     Raises:
         VerificationFailed: If it does not parse.

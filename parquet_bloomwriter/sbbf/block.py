@@ -1,4 +1,4 @@
-"""One block of a split block Bloom filter, and which block a hash belongs to.
+"""One block of a split block Bloom filter, and the block number of a hash.
 
 Parquet specification, "Bloom Filter". A filter is z blocks of 256 bits, each eight words
 of 32 bits, little-endian, one after the other:

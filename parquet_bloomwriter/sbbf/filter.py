@@ -492,7 +492,7 @@ def _checked(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _plains(value: Value, physical_type: str | None, type_length: int | None) -> tuple[bytes, ...]:
-    """Return the PLAIN bytes of a value, and of the values that are equal to it for readers."""
+    """Return the PLAIN bytes of a value, and of the values that readers take to be equal to it."""
     if physical_type is None:
         if not isinstance(value, str | bytes):
             raise InvalidArgument(

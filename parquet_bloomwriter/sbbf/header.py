@@ -1,4 +1,4 @@
-"""The header before a bitset: Thrift compact bytes <-> a frozen value.
+"""The header before a bitset: decoding and encoding of its Thrift compact bytes.
 
 Parquet specification, "Bloom Filter", section "File Format", and parquet.thrift:
 
@@ -56,16 +56,16 @@ _NUM_UNIONS = {"xxhash": 3, "murmur3": 2}
 _MAX_VARINT_BYTES = 5
 
 USUAL_START = b"\x15"
-"""What the usual header has before numBytes."""
+"""Bytes of the usual header before numBytes."""
 
 USUAL_END = _UNION * _NUM_UNIONS["xxhash"] + b"\x00"
-"""What the usual header has after numBytes."""
+"""Bytes of the usual header after numBytes."""
 
 USUAL_FIXED_BYTES = len(USUAL_START) + len(USUAL_END)
-"""Bytes of the usual header without those of numBytes."""
+"""Length of the usual header without numBytes, bytes."""
 
 SHORTEST_USUAL_BYTES = USUAL_FIXED_BYTES + 1
-"""Bytes of the shortest usual header."""
+"""Length of the shortest usual header, bytes."""
 
 MAX_HEADER_BYTES = 64 * 1024
 """Most bytes that are decoded as a header; headers with unknown fields are far shorter."""
@@ -100,15 +100,15 @@ _HEADER = StructSchema.of(
 
 
 class HeaderCutShort(MalformedFilter):
-    """A header whose end is not among the bytes given."""
+    """The error for a header whose end is not among the given bytes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FilterHeader:
-    """The fields of a filter's header."""
+    """The fields of the header of a filter."""
 
     num_bytes: int
-    """Bytes of the bitset that follows; a positive multiple of 32."""
+    """Size of the bitset that follows, bytes; a positive multiple of 32."""
     algorithm: str
     """"BLOCK", or "unknown (id)"."""
     hash: str
@@ -116,26 +116,26 @@ class FilterHeader:
     compression: str | None
     """"UNCOMPRESSED", "unknown (id)", or None: the drafts do not have the field."""
     length: int
-    """Bytes of the header itself."""
+    """Length of the header itself, bytes."""
 
     @property
     def filter_length(self) -> int:
-        """Bytes of header and bitset: what `bloom_filter_length` of the footer must be."""
+        """Length of header and bitset, bytes: the correct `bloom_filter_length` of the footer."""
         return self.length + self.num_bytes
 
     @property
     def is_usual(self) -> bool:
-        """Whether the header has as many bytes as the usual one for its size."""
+        """Return whether the header has the length of the usual header for its size."""
         return self.length == len(self.usual_bytes)
 
     @property
     def usual_bytes(self) -> bytes:
-        """The usual header for this size; without field 4 if this one has none."""
+        """Bytes of the usual header for this size; without field 4 if this header has none."""
         return _encode(self.num_bytes, "murmur3" if self.compression is None else "xxhash")
 
     @property
     def unsupported(self) -> str | None:
-        """Why the filter must not be probed; None if the header names only what is known."""
+        """Why the filter must not be probed; None if all members in the header are known."""
         for what in (self.algorithm, self.hash, self.compression):
             if what is not None and what.startswith("unknown"):
                 return f"the Bloom filter header names an algorithm, hash or compression {what}"
@@ -176,7 +176,7 @@ def _encode(num_bytes: int, dialect: Dialect) -> bytes:
 
 
 def usual_header_length(length: Length) -> Length:
-    """Return the bytes of the usual header by the bytes of header and bitset together.
+    """Return the length of the usual header by the length of header and bitset together.
 
     Another header may stand there: `usual_header_at` and `are_usual_headers` compare the bytes.
 
@@ -187,7 +187,7 @@ def usual_header_length(length: Length) -> Length:
 
 
 def usual_header_at(data: bytes, start: int, length: int) -> int:
-    """Return the bytes of the usual header at byte `start` of `data`, 0 if another one is there.
+    """Return the length of the usual header at byte `start` of `data`; 0 if it is another header.
 
     Args:
         data: Bytes with the whole header.
@@ -203,7 +203,7 @@ def usual_header_at(data: bytes, start: int, length: int) -> int:
 def are_usual_headers(
     heads: NDArray[np.uint8], sizes: NDArray[np.int64], width: int
 ) -> NDArray[np.bool_]:
-    """Return which of n filters begin with the usual header of a bitset of their size.
+    """Return for each of n filters whether it begins with the usual header for its bitset size.
 
     Args:
         heads: First bytes of each filter, shape (n, at least 19).
@@ -263,7 +263,7 @@ def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> Filte
 
 
 def measured_length(data: bytes) -> int:
-    """Return the bytes of a header and its bitset, whatever algorithm and hash the header names.
+    """Return the length of a header and its bitset, bytes, whatever algorithm and hash it names.
 
     Unlike `decode_header`, this accepts any size, and unions of any members or of none (which
     `@dsnp/parquetjs` writes). The result says where the filter ends, not that values can be looked
@@ -288,7 +288,7 @@ def measured_length(data: bytes) -> int:
 
 
 def _scanned(data: bytes) -> Table:
-    """Find the fields of a header, and check that numBytes is one of them."""
+    """Return the table of a header's fields; check that numBytes is one of them."""
     try:
         table = scan(data, _HEADER)
     except MalformedFile as error:
@@ -300,7 +300,7 @@ def _scanned(data: bytes) -> Table:
 
 
 def _usual_header(data: bytes) -> FilterHeader | None:
-    """Read the usual header; return None if another one is there."""
+    """Decode the usual header; return None if it is another header."""
     stop = data.find(USUAL_END, 2, 2 + _MAX_VARINT_BYTES + len(USUAL_END))
     if stop < 0 or not data.startswith(USUAL_START):
         return None

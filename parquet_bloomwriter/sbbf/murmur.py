@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def reorder(blocks: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Bring the blocks of a filter from the drafts' order to ours, or back: it is the same step.
+    """Return the blocks of a filter moved from the drafts' order to ours, or back: the same step.
 
     Args:
         blocks: The filter, shape (z, 8).
@@ -54,7 +54,7 @@ def reorder(blocks: NDArray[np.uint32]) -> NDArray[np.uint32]:
 def stored_indexes(
     indexes: NDArray[np.uint64], num_blocks: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    """Return the positions of blocks in the drafts' order, each in another filter.
+    """Return the positions of blocks in the drafts' order, each of another filter.
 
     Args:
         indexes: Numbers of blocks in our order, 0-based, shape (n,).

@@ -1,4 +1,4 @@
-"""How many blocks a filter needs: the rate you ask for is the rate you get.
+"""The number of blocks that a filter needs for a number of values and a false positive rate.
 
 Of n distinct hashes, the number that falls into one of z blocks is Poisson distributed with
 mean L = n / z. A block with i hashes lets an absent hash pass if in each of its eight words

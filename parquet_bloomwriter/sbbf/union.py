@@ -1,4 +1,4 @@
-"""One filter that contains what several filters of any sizes contain.
+"""The union of filters of any sizes: one filter that contains what they contain.
 
 A hash belongs to block floor(h z / 2**32) of a filter of z blocks, where h is its upper half. If
 every block is repeated k times, the hash belongs to block floor(h k z / 2**32) of k z blocks, and
@@ -73,7 +73,7 @@ class FilterUnion:
             self.add(blocks)
 
     def _allowed(self, num_blocks: int) -> int:
-        """Return the blocks to which a filter of so many is folded before it is added."""
+        """Return the number of blocks to which a filter is folded before it is added."""
         return num_blocks if self._most is None else min(num_blocks & -num_blocks, self._most)
 
     def estimated_ndv(self) -> float:

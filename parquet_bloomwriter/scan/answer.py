@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FILES_AT_ONCE = 8
-"""Files that are decoded at the same time, at most."""
+"""Most files that are decoded at the same time."""
 
 
 def answer(
@@ -42,7 +42,7 @@ def answer(
 def joined(
     empty: pa.Table, read: Callable[[T], pa.Table], pieces: Iterable[T], *, use_threads: bool
 ) -> pa.Table:
-    """Read pieces, several at once, and return their rows in order.
+    """Read pieces of a table, several at once, and return their rows in the order of the pieces.
 
     Args:
         empty: A table of the result's schema, without rows.
@@ -65,7 +65,7 @@ def joined(
 
 
 def of_no_columns(num_rows: int) -> pa.Table:
-    """Return a table that has rows only."""
+    """Return a table with rows and without columns."""
     import pyarrow as pa
 
     return pa.table({"": pa.nulls(num_rows)}).select([])

@@ -1,4 +1,4 @@
-"""Tables of Delta and Iceberg, each by the modules of its format: rows, fragments, schema."""
+"""Rows, fragments and schemas of Delta and Iceberg tables, by the modules of each format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rows_of(
     hash_kind: HashKind,
     selects_rows: bool = True,
 ) -> LogicalTable | IcebergRows:
-    """Find out which columns, files and row groups of a table are needed.
+    """Choose the columns, files and row groups of a table that a query needs.
 
     Args:
         table: Of either format.
@@ -67,7 +67,7 @@ def rows_of(
 
 
 def fragments_of(table: Table, filters: Filters) -> TableFiles:
-    """Return the files of a table as a dataset of pyarrow has them.
+    """Return the files of a table as fragments of a pyarrow dataset.
 
     Raises:
         InvalidArgument: If the filters cannot be understood.
@@ -84,7 +84,7 @@ def fragments_of(table: Table, filters: Filters) -> TableFiles:
 
 
 def schema_of(table: Table, columns: Sequence[str] | None) -> pa.Schema:
-    """Return columns of a table with the types of their rows.
+    """Return the Arrow schema of a table, with all columns or some.
 
     Args:
         table: Of either format.

@@ -45,18 +45,18 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.scan.table import TableFiles
 
 _MOST_FILES = 100
-"""Files that one dataset keeps open; processes may open 256 to 1,024 files, by default."""
+"""Most files that one dataset keeps open; processes may open 256 to 1,024 files, by default."""
 
 
 class _ReadOnlyFiles(pafs.FileSystemHandler):  # type: ignore[misc]
-    """Files of another file system that can be read only."""
+    """A read-only view of another file system's files, for pyarrow."""
 
     def __init__(self, filesystem: pafs.FileSystem, states: FileStates) -> None:
         self._filesystem = filesystem
         self._states = states
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same files."""
+        """Return whether both are views of the same files."""
         return (
             isinstance(other, _ReadOnlyFiles)
             and self._filesystem == other._filesystem
@@ -82,12 +82,12 @@ class _ReadOnlyFiles(pafs.FileSystemHandler):  # type: ignore[misc]
         return path
 
     def get_file_info(self, paths: list[str]) -> list[pafs.FileInfo]:
-        """Return what the file system says of files."""
+        """Return the file system's information on files."""
         found: list[pafs.FileInfo] = self._filesystem.get_file_info(paths)
         return found
 
     def get_file_info_selector(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
-        """Return what the file system says of the files of a folder."""
+        """Return the file system's information on the files of a folder."""
         found: list[pafs.FileInfo] = self._filesystem.get_file_info(selector)
         return found
 
@@ -99,7 +99,7 @@ class _ReadOnlyFiles(pafs.FileSystemHandler):  # type: ignore[misc]
 
 
 class CheckedObjects(_ReadOnlyFiles):
-    """Files on a store that are read only, in the versions that were probed."""
+    """A read-only view of files on a store, in the versions that were probed."""
 
     def open_input_file(self, path: str) -> pa.NativeFile:
         """Open the version of a file that was probed.
@@ -114,12 +114,12 @@ class CheckedObjects(_ReadOnlyFiles):
 
 
 class HeldFiles(_ReadOnlyFiles):
-    """Files on disk that are read only, in the state that they had."""
+    """A read-only view of files on disk, in the states in which they were probed."""
 
     def __init__(
         self, states: FileStates, parts: frozenset[str], *, memory_map: bool, has_keys: bool
     ) -> None:
-        """Open files.
+        """Prepare to open files; none is open yet.
 
         Args:
             states: Of all files, before they were probed.
@@ -134,7 +134,7 @@ class HeldFiles(_ReadOnlyFiles):
         self._fds: dict[str, int] = {}
 
     def hold(self) -> Self:
-        """Keep files that are read in part open, if they are still in their state."""
+        """Keep files that are read in part open, if they are unchanged."""
         for path in filter(self._parts.__contains__, self._states.states):
             if len(self._fds) >= _MOST_FILES:
                 break
@@ -146,7 +146,7 @@ class HeldFiles(_ReadOnlyFiles):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Leave open files behind: their numbers mean nothing in another process."""
+        """Pickle without the open files: their numbers mean nothing in another process."""
         return _unpickled, (self._states, self._parts, self._memory_map, self._has_keys)
 
     def open_input_file(self, path: str) -> pa.NativeFile:

@@ -58,22 +58,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A file of a scan, and what of it is read."""
+    """A file of a scan, and its row groups that are read."""
 
     task: FileScanTask
 
     row_groups: tuple[int, ...] | None
-    """Ordinals of those that might match; None for all."""
+    """Ordinals of the row groups that might match; None for all row groups."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IcebergRows:
-    """A table, what of it is asked for, and where that may be."""
+    """The rows of an Iceberg table that a query needs: columns, files and row groups."""
 
     table: IcebergTable
 
     needed: Schema
-    """The columns that are returned or asked about, in the table's order."""
+    """Columns that are returned or in the condition, in the table's order."""
 
     projection: Projection | None
     condition: pc.Expression | None
@@ -89,7 +89,7 @@ class IcebergRows:
         hash_kind: HashKind,
         selects_rows: bool = True,
     ) -> IcebergRows:
-        """Find out which columns, files and row groups are needed.
+        """Choose the columns, files and row groups that a query needs.
 
         Args:
             table: The table.
@@ -132,7 +132,7 @@ class IcebergRows:
         )
 
     def read(self, *, use_threads: bool) -> pa.Table:
-        """Return all rows asked for, in the order of the plan.
+        """Return all selected rows, in the order of the plan.
 
         Raises:
             As `batches`.
@@ -151,7 +151,7 @@ class IcebergRows:
         return joined(empty, one, self.pieces, use_threads=use_threads)
 
     def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows asked for, file by file.
+        """Yield the selected rows as batches, file by file.
 
         Raises:
             UnsupportedTable: If pyiceberg cannot return a file's rows as the table's.
@@ -175,7 +175,7 @@ class IcebergRows:
 
 
 def plan_table(table: IcebergTable, tree: Expression | None) -> list[FileScanTask]:
-    """Return the files that pyiceberg would read, and the delete files that apply to each.
+    """Return the files that pyiceberg would read, each with the delete files that apply to it.
 
     Raises:
         UnsupportedTable: If pyiceberg cannot apply the table's deletes.
@@ -198,7 +198,7 @@ def surviving(
     tree: Expression | None,
     hash_kind: HashKind,
 ) -> Iterator[Piece]:
-    """Yield the files that might have rows, and the row groups; all where nothing is known."""
+    """Yield the files with the row groups that might match; all where nothing is known."""
     every = (Piece(task=one, row_groups=None) for one in tasks)
     if tree is None:
         yield from every
@@ -217,7 +217,7 @@ def surviving(
 
 
 def filter_types(table: IcebergTable) -> dict[str, IcebergType]:
-    """Return the columns that a scan may be planned by: pyiceberg knows the last schema only."""
+    """Return the types of columns by which a scan may be planned: those of the last schema."""
     last = table.metadata.schema()
     found = {}
     for name, several in table.plain_fields.items():
@@ -270,7 +270,7 @@ def as_fragments(table: IcebergTable, filters: Filters) -> TableFiles:
 
 
 def _check_columns(file: IcebergFile) -> None:
-    """Refuse a file whose columns are not found by their names, or of which values would be cast.
+    """Refuse a file whose columns are not found by name, or whose values would be cast.
 
     Raises:
         UnsupportedTable: If it is such a file.

@@ -60,16 +60,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogicalTable:
-    """A table, what of it is asked for, and where that may be."""
+    """The rows of a Delta table that a query needs: columns, files and row groups."""
 
     table: DeltaTable
     fields: tuple[LogicalField, ...]
-    """The columns that are needed, in the table's order."""
+    """Columns that are returned or in the condition, in the table's order."""
 
     projection: Projection | None
     condition: pc.Expression | None
     pieces: tuple[tuple[DeltaFile, tuple[int, ...] | None], ...]
-    """Files with the row groups that might match; None for all."""
+    """Files with the ordinals of the row groups that might match; None for all row groups."""
 
     @classmethod
     def of(
@@ -81,7 +81,7 @@ class LogicalTable:
         hash_kind: HashKind,
         selects_rows: bool = True,
     ) -> LogicalTable:
-        """Find out which columns and row groups are needed.
+        """Choose the columns and row groups that a query needs.
 
         Args:
             table: The table.
@@ -118,11 +118,11 @@ class LogicalTable:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Schema of the columns that are needed."""
+        """Arrow schema of the columns that the query needs."""
         return _schema(self.fields)
 
     def read(self, *, use_threads: bool) -> pa.Table:
-        """Return all rows asked for, in the order of the log.
+        """Return all selected rows, in the order of the log.
 
         Raises:
             As `batches`.
@@ -136,7 +136,7 @@ class LogicalTable:
         return joined(empty, one, self.pieces, use_threads=use_threads)
 
     def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows asked for, file by file.
+        """Yield the selected rows as batches, file by file.
 
         Raises:
             UnsupportedTable: If a file has what cannot be returned as the table's.
@@ -180,7 +180,7 @@ class LogicalTable:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _OpenFile:
-    """A file of the table, open."""
+    """An open file of the table."""
 
     fields: tuple[LogicalField, ...]
     file: DeltaFile
@@ -189,7 +189,7 @@ class _OpenFile:
     row_groups: tuple[int, ...] | None
 
     def whole(self, *, use_threads: bool) -> pa.Table:
-        """Return all rows that are not deleted, of the row groups asked for."""
+        """Return all rows of the chosen row groups that are not deleted."""
         names = self._names()
         if self.row_groups is None:
             stored = self.parquet.read(names, use_threads=use_threads)
@@ -200,7 +200,7 @@ class _OpenFile:
         return self._kept(self._logical(stored, stored.num_rows), self._alive())
 
     def batches(self, batch_size: int) -> Iterator[pa.Table]:
-        """Yield them piece by piece."""
+        """Yield the rows of the chosen row groups that are not deleted, piece by piece."""
         import pyarrow as pa
 
         alive, first = self._alive(), 0
@@ -214,7 +214,7 @@ class _OpenFile:
             yield self._kept(self._logical(stored, batch.num_rows), part)
 
     def _names(self) -> list[str]:
-        """Return the stored columns to be read."""
+        """Return the names of the stored columns that are read."""
         check_clocks(self.file, self.footer, [field.name for field in self.fields])
         stored = list(self.parquet.schema_arrow)
         places = [one.index_in(stored) for one in self._stored_fields()]
@@ -258,7 +258,7 @@ class _OpenFile:
         return pa.repeat(scalar, num_rows)
 
     def _alive(self) -> NDArray[np.bool_] | None:
-        """Return which rows of the row groups asked for are not deleted; None if all are not."""
+        """Return for each row of the chosen row groups whether it is not deleted; or None."""
         sizes = [
             self.parquet.metadata.row_group(one).num_rows
             for one in range(self.parquet.metadata.num_row_groups)
@@ -281,7 +281,7 @@ class _OpenFile:
 
 
 def check_clocks(file: DeltaFile, footer: Footer, names: Collection[str]) -> None:
-    """Refuse timestamps of a file that mean another clock than the table's.
+    """Refuse a file whose timestamps are of another clock (UTC or local) than the table's.
 
     Args:
         file: A file of a table.
@@ -335,7 +335,7 @@ def check_filters(table: DeltaTable, tree: Expression) -> None:
 def _pieces(
     table: DeltaTable, tree: Expression | None, hash_kind: HashKind
 ) -> Iterator[tuple[DeltaFile, tuple[int, ...] | None]]:
-    """Yield the files that might have rows, and the row groups; all where nothing is known."""
+    """Yield the files with the row groups that might match; all where nothing is known."""
     if tree is None:
         yield from ((one, None) for one in table.files)
         return
@@ -355,7 +355,7 @@ def _pieces(
 _THREADS = 16
 
 _TYPE_CHANGES = "delta.typeChanges"
-"""In the metadata of fields: the types that they had ("Type Change Metadata")."""
+"""Key of a field's metadata with its former types ("Type Change Metadata")."""
 
 _READ = "Read its rows by read_table or iter_batches."
 
@@ -400,7 +400,7 @@ def as_fragments(table: DeltaTable, filters: Filters) -> TableFiles:
 
 
 def _check_clocks(file: DeltaFile) -> None:
-    """Refuse a file that stores times of another clock: a dataset would shift them."""
+    """Refuse a file with timestamps of another clock, which a dataset would shift."""
     with file.open() as source:
         fields = file.table.snapshot.metadata.schema["fields"]
         footer = cached_footer(source, lambda _: ()).footer()

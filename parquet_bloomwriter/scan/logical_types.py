@@ -1,4 +1,4 @@
-"""Columns of a Delta table as Arrow has them, and how columns of its files become those.
+"""The columns of a Delta table as Arrow types, and the conversion of a file's columns to them.
 
 Files store what was true when they were written: physical names instead of the table's (column
 mapping), narrower types (type widening), no columns that were added later. `LogicalField` makes an
@@ -52,20 +52,20 @@ def _simple_types() -> dict[str, pa.DataType]:
 
 @dataclass(frozen=True, eq=False)
 class LogicalField:
-    """A column of a table, or a part of one."""
+    """A column of a table, or a field, element, key or value in one."""
 
     raw: Mapping[str, Any]
-    """The field, as the schema has it: name, type, nullable, metadata."""
+    """Field in the table's schema: name, type, nullable, metadata."""
 
     mapping: str
     """The table's mode of column mapping: none, name or id."""
 
     top: str
-    """The name of the table's column, for messages."""
+    """Name of the table's column that contains the field, for messages."""
 
     @property
     def name(self) -> str:
-        """The logical name."""
+        """Logical name of the field."""
         return str(self.raw["name"])
 
     @property
@@ -75,12 +75,12 @@ class LogicalField:
 
     @property
     def physical_name(self) -> str:
-        """The name in files, and of partition values in the log."""
+        """Name of the field in files, and of its partition values in the log."""
         return self.name if self.mapping == "none" else str(self.metadata[PHYSICAL_NAME])
 
     @cached_property
     def children(self) -> tuple[LogicalField, ...]:
-        """The fields of a struct, the element of an array, or key and value of a map."""
+        """Fields of a struct, the element of a list, or key and value of a map."""
         type_ = self.raw["type"]
         if not isinstance(type_, dict):
             return ()
@@ -131,13 +131,13 @@ class LogicalField:
 
     @cached_property
     def arrow(self) -> pa.Field:
-        """The Arrow field."""
+        """The Arrow field of the column."""
         import pyarrow as pa
 
         return pa.field(self.name, self.type, nullable=bool(self.raw.get("nullable", True)))
 
     def index_in(self, fields: Iterable[pa.Field]) -> int | None:
-        """Return which of a file's fields is this one; None if the file lacks it.
+        """Return the index of this field among a file's fields; None if the file lacks it.
 
         Raises:
             UnsupportedTable: If several are.
@@ -158,13 +158,13 @@ class LogicalField:
         return places[0] if places else None
 
     def nulls(self, length: int) -> pa.Array:
-        """Return as many nulls."""
+        """Return an array of nulls of this type."""
         import pyarrow as pa
 
         return pa.nulls(length, self.type)
 
     def of_file(self, array: pa.Array) -> pa.Array:
-        """Make an array of the table's type of what a file has.
+        """Return a file's array converted to the table's type.
 
         Raises:
             UnsupportedTable: If values would change.
@@ -238,7 +238,7 @@ class LogicalField:
 
 
 def _may_become(given: pa.DataType, type_: pa.DataType) -> bool:  # noqa: PLR0911  a kind each
-    """Whether a file's type may be read as the table's: the same kind, or a change that widens."""
+    """Return whether a file's type may be read as the table's: of one kind, or widened."""
     import pyarrow as pa
 
     types = pa.types

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def needed_names(
     every: Sequence[str], columns: Projection | None, tree: Expression | None
 ) -> tuple[str, ...]:
-    """Return the columns that are returned or asked about, in the table's order.
+    """Return the columns that are returned or in the condition, in the table's order.
 
     Args:
         every: Names of the table's columns, of groups as a whole.
@@ -42,7 +42,7 @@ def needed_names(
 
 
 def is_opaque(tree: Expression) -> bool:
-    """Whether a part of a condition may name columns that are not known."""
+    """Return whether a part of a condition may name columns that are not known."""
     match tree:
         case Not(operand):
             return is_opaque(operand)

@@ -40,15 +40,15 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.table_files.files import Table
 
 _BATCH_ROWS = 100_000
-"""Rows of a batch, at most, if Polars wishes for no number."""
+"""Most rows of a batch, if Polars asks for no number."""
 
 _OLDEST = (2, 0)
 """The oldest version of Polars that was tried."""
 
 
 _LONGEST_STEP_S, _LONGEST_CLOSING_S = 30.0, 5.0
-"""Seconds that the end of the interpreter waits: for a batch under way, then for Polars to let go
-of scans, which it does at once unless somebody holds on to a query."""
+"""Seconds that the end of the interpreter waits: for a batch being read, then for Polars to release
+its scans, which it does at once unless a query is still referred to."""
 
 
 class Rows(Protocol):
@@ -56,7 +56,7 @@ class Rows(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """All columns, with the types of the batches."""
+        """Schema of all columns, with the types of the batches."""
         ...
 
     def batches(
@@ -75,7 +75,7 @@ class RowsOfFiles:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """All columns; those of hive folders are not dictionary-encoded."""
+        """Schema of all columns; columns of hive folders are not dictionary-encoded."""
         import pyarrow as pa
 
         def decoded(field: pa.Field) -> pa.Field:
@@ -109,17 +109,17 @@ class RowsOfTable:
     table: Table
     hash_kind: HashKind
     columns: Sequence[str] | None
-    """The columns that can be read; None for all."""
+    """Names of the columns that can be read; None for all columns."""
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns that can be read, with the table's types."""
+        """Schema of the columns that can be read, with the table's types."""
         return schema_of(self.table, self.columns)
 
     def batches(
         self, columns: list[str], tree: Expression | None, batch_size: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield all rows, but deleted ones, of the row groups that might satisfy a tree."""
+        """Yield the rows, without deleted ones, of the row groups that might satisfy a tree."""
         found = rows_of(
             self.table,
             columns=columns,
@@ -156,7 +156,7 @@ def lazy_frame(rows: Rows, *, columns: Sequence[str] | None, name: str) -> pl.La
 
 
 def check_polars() -> None:
-    """Check that Polars is there, and not too old.
+    """Check that Polars is installed, and not too old.
 
     Raises:
         InvalidArgument: If it is not.
@@ -179,15 +179,15 @@ def check_polars() -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Source:
-    """The callback of the source: Polars calls it when a query runs."""
+    """The callback that Polars calls when a query runs."""
 
     rows: Rows
     names: list[str]
-    """The columns of the LazyFrame."""
+    """Names of the columns of the LazyFrame."""
 
     @cached_property
     def schema(self) -> dict[str, pl.DataType]:
-        """Polars' types of the columns."""
+        """Polars' types of the columns, by name."""
         fields = [self.rows.schema.field(name) for name in self.names]
         return {field.name: _polars_type(field) for field in fields}
 
@@ -198,7 +198,7 @@ class _Source:
         n_rows: int | None,
         batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
-        """Yield what `_frames` does, as long as the interpreter is not about to end."""
+        """Yield the frames of `_frames`, unless the interpreter is about to end."""
         with _SCANS.one():
             frames = self._frames(with_columns, predicate, n_rows, batch_size)
             while not _SCANS.are_ending:
@@ -258,7 +258,7 @@ class _Source:
 
 
 class _Scans:
-    """The scans of this process that Polars has not let go of."""
+    """The scans of this process that Polars has not released yet."""
 
     def __init__(self) -> None:
         self.are_ending = False
@@ -291,7 +291,7 @@ class _Scans:
                 self._changed.notify_all()
 
     def end(self) -> None:
-        """Wait for the scans; none reads another batch."""
+        """Wait until all scans have ended; none reads another batch."""
         self.are_ending = True
         with self._changed:
             self._changed.wait_for(lambda: not self._num_steps, timeout=_LONGEST_STEP_S)
@@ -303,7 +303,7 @@ atexit.register(_SCANS.end)
 
 
 def _frame(batch: pa.RecordBatch, schema: pl.Schema) -> pl.DataFrame:
-    """Return a batch with columns in the order, and of the types, of a schema."""
+    """Return a batch as a frame, with the columns, order and types of a schema."""
     import polars as pl
     import pyarrow as pa
 
@@ -317,14 +317,14 @@ def _frame(batch: pa.RecordBatch, schema: pl.Schema) -> pl.DataFrame:
 
 
 def _selected(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Return columns of a frame by their names, which `select` takes for patterns: `^id$`."""
+    """Return columns of a frame by name; `select` would take names such as `^id$` for patterns."""
     import polars as pl
 
     return pl.DataFrame({name: frame[name] for name in names})
 
 
 def _refuse_patterns(names: Sequence[str]) -> None:
-    """Refuse a predicate of columns that Polars, which takes their names for patterns, would miss.
+    """Refuse a predicate on columns whose names Polars takes for patterns, and would not find.
 
     Raises:
         InvalidArgument: If a name is a pattern of Polars, `*` or `^...$`.
@@ -339,7 +339,7 @@ def _refuse_patterns(names: Sequence[str]) -> None:
 
 
 def _widened(type_: pa.DataType) -> pa.DataType:  # noqa: PLR0911  by type
-    """Return a type without decimals of 32 and 64 bits, of which Polars reads 128 bits each."""
+    """Return a type in which decimals of 32 and 64 bits have 128 bits, as Polars needs."""
     import pyarrow as pa
 
     types = pa.types
@@ -382,7 +382,7 @@ def _is_coded(field: pa.Field) -> bool:
 
 
 def _has_decimal256(type_: pa.DataType) -> bool:
-    """Whether a type is a decimal of 256 bits, or has such a part."""
+    """Return whether a type is, or contains, a decimal of 256 bits."""
     import pyarrow as pa
 
     parts = [type_.field(place).type for place in range(type_.num_fields)]
@@ -390,7 +390,7 @@ def _has_decimal256(type_: pa.DataType) -> bool:
 
 
 def _polars_type(field: pa.Field) -> pl.DataType:
-    """Return the type that Polars gives to a column.
+    """Return Polars' type of an Arrow column.
 
     Raises:
         InvalidArgument: If Polars cannot read it.

@@ -1,4 +1,4 @@
-"""Which conditions on a table's columns may prune by what a file stores, in probing and in pyarrow.
+"""The conditions on a table's columns by which stored values may prune, in probing and in pyarrow.
 
 A filter of pyarrow is about the columns of a table, probing is about those of a file. Mostly a
 column of the table is the file's column of that name, with equal values. This does not hold if
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class TableBindings(Bindings):
-    """A predicate on a table, and what it means for the schema of each of its files.
+    """A predicate on a table, and its binding for the schema of each of its files.
 
     pyarrow decides which columns there are: no file need have them all.
     """
@@ -86,11 +86,11 @@ class TableBindings(Bindings):
     partition_columns: frozenset[str] = frozenset()
 
     def expression_for(self, schema: Schema) -> Expression:
-        """Return the predicate; conditions that must not prune are opaque."""
+        """Return the predicate, in which conditions that must not prune are opaque."""
         return self._guard(self.expression, schema.leaves)
 
     def check_columns(self, paths: Sequence[str], tables: Sequence[tuple[str, ...]] = ()) -> None:
-        """Leave it to pyarrow which columns there are."""
+        """Check nothing: pyarrow decides which columns exist."""
 
     def _guard(self, expression: Expression, leaves: Leaves) -> Expression:
         match expression:
@@ -118,7 +118,7 @@ class TableBindings(Bindings):
         )
 
     def _keeps_part(self, node: Holds, leaves: Leaves) -> bool:
-        """Whether files and the table have the same elements in a list, or entries in a map."""
+        """Return whether files and table have the same elements in a list, or entries in a map."""
         try:
             column = column_at(self.schema, node.column)
             type_ = type_of_part(column, node.part)
@@ -133,7 +133,7 @@ class TableBindings(Bindings):
         )
 
     def _is_ambiguous(self, name: str) -> bool:
-        """Whether a dotted name is a column's own name, and also leads into a struct."""
+        """Return whether a dotted name is a column's own name, and also leads into a struct."""
         names = [field.name for field in self.schema if has_name(field)]
         return name in names and any(name.startswith(f"{other}.") for other in names)
 
@@ -143,7 +143,7 @@ def _opaque(expression: Expression) -> Opaque:
 
 
 def keeps_values(stored: ColumnType, type_: pa.DataType) -> bool:
-    """Whether stored values, read as an Arrow type, equal the same literals as before.
+    """Return whether stored values, read as an Arrow type, still equal the same literals.
 
     Casts that pyarrow checks need not be excluded: they fail instead of changing a value.
     """
@@ -202,7 +202,7 @@ def without_statistics(condition: pc.Expression, paths: Sequence[tuple[str, ...]
 
 
 def stored_paths(condition: pc.Expression, table: TableFiles) -> tuple[tuple[str, ...], ...]:
-    """Return the columns in a condition whose values come from files, by names from the top down.
+    """Return the paths of the condition's columns that are stored in files, from the top down.
 
     If the condition has parts of unknown form, all columns of the table are returned but those of
     extension types, whose statistics pyarrow cannot compare.
@@ -226,7 +226,7 @@ def stored_paths(condition: pc.Expression, table: TableFiles) -> tuple[tuple[str
 def without_columns(
     partition_expression: pc.Expression, paths: Sequence[tuple[str, ...]], stored: Collection[str]
 ) -> pc.Expression:
-    """Return what holds for all rows of a file: that columns are null which the file lacks, too.
+    """Return a file's partition expression, extended by nulls for the columns that the file lacks.
 
     Args:
         partition_expression: What the file's path says.

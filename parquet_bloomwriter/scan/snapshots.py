@@ -39,18 +39,18 @@ if TYPE_CHECKING:
     import pyarrow.fs as pafs
 
 _THREADS = 16
-"""Requests at the same time."""
+"""Number of parallel requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenFile:
-    """A file on disk that stays the same file, even if another takes its name."""
+    """A file on disk that is open, so that it stays readable if another file takes its name."""
 
     file: Any
-    """For pyarrow, which closes the file when the last reader is gone."""
+    """File object for pyarrow, which closes it when its last reader is gone."""
 
     source: FileSource
-    """The same file, for probing."""
+    """Source of the same file, for probing."""
 
 
 def open_file(path: str, *, memory_map: bool) -> OpenFile:
@@ -78,7 +78,7 @@ def open_file(path: str, *, memory_map: bool) -> OpenFile:
 
 
 def is_local(fragment: ds.ParquetFileFragment) -> bool:
-    """Whether a fragment is a file on disk that is opened by its path."""
+    """Return whether a fragment is a file on disk that is opened by its path."""
     import pyarrow.fs as pafs
 
     return isinstance(fragment.filesystem, pafs.LocalFileSystem)
@@ -91,7 +91,7 @@ def without_footer(
     partition_expression: pc.Expression | None = None,
     filesystem: pafs.FileSystem | None = None,
 ) -> ds.ParquetFileFragment:
-    """Return the same file, or some of its row groups, as a fragment whose footer is not read.
+    """Return a fragment of the same file, or some row groups, whose footer is not read yet.
 
     `make_fragment` makes a set of the row groups, and scans them in the order of this set.
     (`subset` keeps their order, but reads the footer.)
@@ -113,7 +113,7 @@ def without_footer(
 
 
 class _Ordinal(int):
-    """The ordinal of a row group, whose hash is its place: a set of places is in their order."""
+    """The ordinal of a row group, hashed to its place: a set of these keeps the order of places."""
 
     place: int
 
@@ -131,21 +131,20 @@ class _Ordinal(int):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStates:
-    """The states of files at one moment."""
+    """The states of several files at one moment."""
 
     states: dict[str, FileIdentity | None]
-    """Device, inode, size and times by path; None for a file that was not there."""
+    """Device, inode, size and times of local files by path; None for a missing file."""
 
     store: pafs.FileSystem | None = None
-    """The file system of the objects; None for local files."""
+    """File system of the objects; None for local files."""
 
     objects: dict[str, Hashable | None] = field(default_factory=dict)
-    """Files on a store, by path: the versions that were probed; None where it does not tell them
-    from others."""
+    """Probed versions of files on a store by path; None where the store does not tell versions."""
 
     @classmethod
     def of(cls, fragments: Iterable[ds.ParquetFileFragment]) -> FileStates:
-        """Look at files; files on other file systems, and open files, are left out."""
+        """Return the states of files; files on other file systems, and open files, are left out."""
         return cls(
             states={
                 fragment.path: _state(fragment.path) for fragment in fragments if is_local(fragment)
@@ -179,7 +178,7 @@ class FileStates:
         )
 
     def are_current(self) -> bool:
-        """Whether all files are still the same, as far as stores tell."""
+        """Return whether all files are still the same, as far as stores tell."""
         if not all(_state(path) == state for path, state in self.states.items()):
             return False
         if not self.objects:
@@ -188,7 +187,7 @@ class FileStates:
             return all(pool.map(self.may_be_current, self.objects))
 
     def may_be_current(self, path: str, file: pa.NativeFile | None = None) -> bool:
-        """Whether the store has the version now that was probed, as far as it tells versions.
+        """Return whether the store has the probed version now, as far as it tells versions.
 
         Args:
             path: Of one of the objects.
@@ -205,17 +204,17 @@ class FileStates:
             return False
 
     def is_of(self, path: str, fd: int) -> bool:
-        """Whether the open file is the one that the path led to."""
+        """Return whether an open file is the one that was at the path."""
         return self.states.get(path) == _state(fd)
 
     def is_content_of(self, path: str, fd: int) -> bool:
-        """Whether an open file has the content of the one that the path led to."""
+        """Return whether an open file has the content of the file that was at the path."""
         known, found = self.states.get(path), _state(fd)
         return known is not None and found is not None and known.same_content(found)
 
 
 def file_changed(path: str, when: str, remedy: str) -> FileChanged:
-    """Return the error for a file of which another version was probed than can be read."""
+    """Return the error for a file whose readable version is not the one that was probed."""
     error = FileChanged(f"the file was changed {when}", path=path, remedy=remedy)
     error.outcome = ""
     return error

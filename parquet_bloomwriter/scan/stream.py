@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.scan.table import Projection, TableFiles
 
 FILE_NAME = "__filename"
-"""A column that every dataset of pyarrow has."""
+"""Name of the column of file names that every dataset of pyarrow has."""
 
 _BUFFER_BYTES = 1024 * 1024
 _READAHEAD = 2
-"""Batches that are decoded ahead."""
+"""Number of batches that are decoded ahead."""
 
 _OF_DATASETS_ONLY = frozenset({"schema", "ignore_prefixes", "memory_map", "pre_buffer"})
 
@@ -87,7 +87,7 @@ def stream(
 
 @contextmanager
 def _names_as_text() -> Iterator[None]:
-    """Refuse names that are not UTF-8, which pyarrow cannot put batches together by.
+    """Refuse names that are not UTF-8, by which pyarrow cannot join batches.
 
     Raises:
         UnsupportedFile: If pyarrow came across such a name.
@@ -106,7 +106,7 @@ def _names_as_text() -> Iterator[None]:
 def _needed(
     schema: pa.Schema, columns: Projection | None, condition: pc.Expression | None
 ) -> pa.Schema:
-    """Return the columns that are returned or in the condition; all if that is not known."""
+    """Return the schema of the columns returned or in the condition; of all if not known."""
     import pyarrow as pa
 
     names = None if columns is None else _names_of(columns, condition)
@@ -117,7 +117,7 @@ def _needed(
 
 
 def refuse_file_name(columns: Projection | None, condition: pc.Expression | None) -> None:
-    """Refuse what asks for the column of file names that every dataset of pyarrow has.
+    """Refuse a query for the column of file names that every dataset of pyarrow has.
 
     Raises:
         InvalidArgument: If a column to be returned or the condition is about it.
@@ -130,7 +130,7 @@ def refuse_file_name(columns: Projection | None, condition: pc.Expression | None
 
 
 def _names_of(columns: Projection, condition: pc.Expression | None) -> list[str] | None:
-    """Return the columns that are returned or in the condition; None if that is not known."""
+    """Return the names of the columns returned or in the condition; None if not known."""
     names = [] if isinstance(columns, Mapping) else list(columns)
     expressions = list(columns.values()) if isinstance(columns, Mapping) else []
     for expression in expressions if condition is None else [*expressions, condition]:
@@ -204,7 +204,7 @@ def conformed_batches(
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Let errors of pyarrow name the file: it calls one that is open "<Buffer>"."""
+    """Add the file's path to errors of pyarrow, which calls an open file "<Buffer>"."""
     import pyarrow as pa
 
     try:
@@ -223,7 +223,7 @@ def _batches_of(
     columns: list[str],
     batch_size: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Read the row groups of a fragment from its open file."""
+    """Yield the row groups of a fragment, read from its open file, in batches."""
     import pyarrow.parquet as pq
 
     row_groups = [group.id for group in fragment.row_groups]
@@ -240,7 +240,7 @@ def _batches_of(
 
 
 def _has_inner_dictionary(field: pa.Field) -> bool:
-    """Whether a column has dictionary-encoded parts."""
+    """Return whether a column contains dictionary-encoded parts."""
     import pyarrow as pa
 
     parts = [field.type.field(place) for place in range(field.type.num_fields)]
@@ -268,7 +268,7 @@ def _column(
     keys: Mapping[str, object],
     partitions: Mapping[str, pa.Array | None],
 ) -> pa.Array:
-    """Return a column from the path, or else from the file, or else of nulls."""
+    """Return a column from the path, else from the file, else of nulls."""
     import pyarrow as pa
 
     is_stored = field.name in batch.schema.names

@@ -81,7 +81,7 @@ class Piece:
 
     @property
     def is_of_version(self) -> bool:
-        """Whether the piece holds for one version of the file only."""
+        """Return whether the piece holds for one version of the file only."""
         return self.row_groups is not None or self.scanned is not None
 
 
@@ -118,7 +118,7 @@ def find_survivors(
     hash_kind: HashKind = XXHASH,
     streams: bool = True,
 ) -> Survivors:
-    """Return what of a table is to be read; probe its files, unless all rows are asked for.
+    """Return the row groups of a table to read; probe its files, unless all rows are wanted.
 
     Args:
         table: The table.
@@ -162,7 +162,7 @@ def find_survivors(
 
 
 def prune(table: TableFiles, tree: Expression, *, hash_kind: HashKind = XXHASH) -> Survivors:
-    """Return what of a table might have rows that satisfy a tree; the caller selects the rows.
+    """Return the row groups of a table with rows that may satisfy a tree; the caller selects rows.
 
     Nothing is checked: conditions that cannot be compared with the columns exclude nothing.
 
@@ -282,7 +282,7 @@ def check_comparable(source: Source, *, has_keys: bool) -> None:
 
 
 def _is_asked(name: str, condition: pc.Expression) -> bool:
-    """Whether a leaf may be in a condition, by itself or as a part of a group."""
+    """Return whether a leaf column may be in a condition, alone or as a part of a group."""
     asked = columns_in(condition)
     return asked is None or any(f"{name}.".startswith(f"{one}.") for one in asked)
 
@@ -310,7 +310,7 @@ def _refused(path: str | None, found: Contradiction, name: str) -> FileProblem:
 
 
 def _exact_partitions(table: TableFiles) -> frozenset[str]:
-    """Return the partition columns whose values all readers compare alike: not floats, for NaN."""
+    """Return the partition columns whose values all readers compare alike, so not floats (NaN)."""
     import pyarrow as pa
 
     types = {name: table.schema.field(name).type for name in table.partitions}
@@ -322,7 +322,7 @@ def _exact_partitions(table: TableFiles) -> frozenset[str]:
 
 
 def _on_partitions(tree: Expression, names: frozenset[str]) -> Expression:
-    """Return a tree about partition columns alone that is true wherever the given tree is."""
+    """Return a tree on partition columns only that is true wherever the given tree is true."""
     match tree:
         case And(operands) | Or(operands):
             kind = And if isinstance(tree, And) else Or
@@ -344,7 +344,7 @@ def _in_partitions(table: TableFiles, condition: pc.Expression) -> Sequence[ds.P
 def _probed(
     table: TableFiles, fragments: Sequence[ds.ParquetFileFragment], bindings: TableBindings
 ) -> Sequence[FileProbe]:
-    """Probe files; nothing is known of a file that cannot be probed."""
+    """Return the verdicts on files; a file that cannot be probed gets one with the error."""
     locations = [_openable(table, fragment) for fragment in fragments]
     try:
         return probe_locations(locations, bindings).files

@@ -50,13 +50,13 @@ class TableFiles:
     """The source, as pyarrow takes it; a single file unless it is a path or a list."""
 
     fragments: tuple[ds.ParquetFileFragment, ...]
-    """One for each file, in the order in which pyarrow reads them."""
+    """Fragment of each file, in the order in which pyarrow reads them."""
 
     schema: pa.Schema
     """Schema of the table, partition columns included."""
 
     partitions: Mapping[str, pa.Array | None]
-    """Columns whose values come from paths -> all values if dictionary-encoded, else None."""
+    """Columns with values from paths, by name: all values if dictionary-encoded, else None."""
 
     options: Mapping[str, Any]
     """Arguments of `ParquetDataset` by which files are decoded, by name."""
@@ -94,12 +94,12 @@ class TableFiles:
 
     @property
     def has_keys(self) -> bool:
-        """Whether pyarrow has keys of encrypted columns."""
+        """Return whether pyarrow has keys of encrypted columns."""
         return self.options.get("decryption_properties") is not None
 
     @property
     def is_open(self) -> bool:
-        """Whether the source is a buffer or an open file, not a path."""
+        """Return whether the source is a buffer or an open file, not a path."""
         return not isinstance(self.source, str | os.PathLike | list)
 
     def dataset_of(self, fragments: tuple[ds.ParquetFileFragment, ...]) -> ds.FileSystemDataset:
@@ -116,7 +116,7 @@ class TableFiles:
 
 
 def named_twice(name: str) -> InvalidArgument:
-    """Return the error for columns that would be returned, of which several have one name."""
+    """Return the error for several returned columns of one name."""
     return InvalidArgument(
         f'several columns are named "{name}"',
         column=name,
@@ -133,7 +133,7 @@ def find_table(
     options: Mapping[str, Any],
     holds: bool = False,
 ) -> TableFiles:
-    """Find the files, their schema and their partitions.
+    """Find the files of a table, its schema and its partitions.
 
     Args:
         source: What `pyarrow.parquet.read_table` takes, a glob pattern, bytes, or an iterator of
@@ -193,7 +193,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 def _opened_once(
     source: object, filesystem: object, partitioning: object, options: Mapping[str, Any]
 ) -> TableFiles | None:
-    """Open a single file on disk; None for other sources, and for files that pyarrow cannot read.
+    """Return a single file on disk, opened once; None for other sources or unreadable files.
 
     pyarrow's own errors then name the file: of an open file it does not know the name.
     """
@@ -312,7 +312,7 @@ def _is_file_object(source: object) -> bool:
 
 
 def _as_pyarrow_takes_it(source: Any, filesystem: Any) -> tuple[Any, Any]:  # noqa: ANN401
-    """Wrap bytes, and resolve URLs that pyarrow may not know; leave all else to pyarrow."""
+    """Return source and file system: bytes wrapped, URLs resolved that pyarrow may not know."""
     import pyarrow as pa
 
     if isinstance(source, bytes | bytearray | memoryview):
@@ -346,7 +346,7 @@ def _may_be_pattern(source: object) -> bool:
 
 
 def _of_locations(locations: list[Location]) -> tuple[list[str], Any]:
-    """Return the paths, and their file system.
+    """Return the paths of locations, and their file system.
 
     Raises:
         InvalidArgument: If they lie on several.

@@ -1,4 +1,4 @@
-"""Where bytes come from: files anywhere, file objects and buffers, read at absolute positions.
+"""Sources of bytes: files anywhere, file objects and buffers, read at absolute positions.
 
 Names are imported when they are first used: rewriting a local file needs no stores.
 """

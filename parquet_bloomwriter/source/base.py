@@ -1,4 +1,4 @@
-"""What every source of bytes offers, and how ranges of it are read.
+"""The interface of a source of bytes, and the reading of ranges of it.
 
 A subclass of `RangeReader` fetches one range, and perhaps several at once. Whatever it returns is
 compared with what was asked for: missing bytes are fetched again, and a range that cannot be
@@ -31,7 +31,7 @@ Range = tuple[int, int]
 
 
 class Traffic:
-    """What was read, counted by all threads together.
+    """Counts of reads and bytes, added up by all threads.
 
     Attributes:
         requests: Reads that were made: system calls, or requests to a store.
@@ -60,17 +60,17 @@ class Source(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes in all, as it was when opened."""
+        """Size when the source was opened, bytes."""
         ...
 
     @property
     def name(self) -> str | None:
-        """Its name in messages: the path as the caller spelled it; None for a buffer."""
+        """Name of the source in messages: the path as the caller spelled it; None for a buffer."""
         ...
 
     @property
     def identity(self) -> Hashable | None:
-        """A key that is equal for equal content only, under which what is known is kept.
+        """A key that is equal for equal content only, under which facts on it can be cached.
 
         None where it is not certain that the content is still the same.
         """
@@ -78,12 +78,12 @@ class Source(Protocol):
 
     @property
     def traffic(self) -> Traffic:
-        """What was read so far, without what pyarrow reads of files by itself."""
+        """Counts of the reads so far, without what pyarrow reads of files by itself."""
         ...
 
     @property
     def tail_bytes(self) -> int:
-        """Bytes worth reading from the end at once, in the hope that the footer is among them."""
+        """Bytes to read from the end at once, which probably contain the footer."""
         ...
 
     def read_at(self, start: int, stop: int) -> bytes:
@@ -108,11 +108,11 @@ class Source(Protocol):
         ...
 
     def read_tail(self, num_bytes: int) -> bytes:
-        """Return the last bytes, in one request; all there are, if there are fewer."""
+        """Return the last `num_bytes` bytes by one request; all bytes, if the source has fewer."""
         ...
 
     def for_arrow(self) -> object:
-        """Return an open file of pyarrow's over the same bytes, as `ParquetFile` takes it."""
+        """Return an open file of pyarrow over the same bytes, as `ParquetFile` takes it."""
         ...
 
 
@@ -153,19 +153,19 @@ _MAX_WASTE_BYTES = 1024 * 1024
 
 
 class RangeReader(ABC):
-    """A source that reads by ranges; subclasses fetch them."""
+    """A source that reads by ranges; subclasses fetch the ranges."""
 
     told_version: Hashable | None = None
-    """Which version of a file was opened, as `remote.version_of` returns it; None if not known."""
+    """Version of the file that was opened, as `remote.version_of` returns it; None if not known."""
 
     etag: str = ""
-    """Of the object that was opened, with its quotes; "" if it has none, or is no object."""
+    """ETag of the object that was opened, with its quotes; "" without one, or for a file."""
 
     gap: ClassVar[int] = _LOCAL_BYTES
-    """Bytes between two ranges up to which both are read by one request."""
+    """Most bytes between two ranges that are read by one request."""
 
     tail_bytes: ClassVar[int] = _FOOTER_LENGTH_AND_MAGIC
-    """Bytes worth reading from the end at once, in the hope that the footer is among them."""
+    """Bytes to read from the end at once, which probably contain the footer."""
 
     def __init__(self, size: int, *, name: str | None, identity: Hashable | None = None) -> None:
         self.size = size
@@ -176,11 +176,11 @@ class RangeReader(ABC):
 
     @abstractmethod
     def _fetch(self, start: int, stop: int) -> bytes:
-        """Return the bytes [start, stop), or fewer; b"" only at the end. Safe in threads."""
+        """Return the bytes [start, stop), or fewer; b"" only at the end. Is safe in threads."""
 
     @abstractmethod
     def for_arrow(self) -> object:
-        """Return an open file of pyarrow's over the same bytes, as `ParquetFile` takes it."""
+        """Return an open file of pyarrow over the same bytes, as `ParquetFile` takes it."""
 
     def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
         """Fetch several ranges, which are not empty."""
@@ -219,7 +219,7 @@ class RangeReader(ABC):
         return [next(parts) if data is None else data for data in known]
 
     def read_tail(self, num_bytes: int) -> bytes:
-        """Return the last bytes, in one request; all there are, if there are fewer.
+        """Return the last `num_bytes` bytes by one request; all bytes, if the source has fewer.
 
         They are kept, and later reads of them make no request.
         """
@@ -230,7 +230,7 @@ class RangeReader(ABC):
         return tail
 
     def _known(self, start: int, stop: int) -> bytes | None:
-        """Return bytes that need no request: none, or of the tail that was kept; else None."""
+        """Return bytes that are in memory (an empty range, or one in the kept tail), else None."""
         if not 0 <= start <= stop <= self.size:
             raise MalformedFile(
                 f"there are no bytes [{start}, {stop}): the file has {self.size}", path=self.name
@@ -241,7 +241,7 @@ class RangeReader(ABC):
         return b"" if start == stop else None
 
     def _whole(self, start: int, stop: int, data: bytes) -> bytes:
-        """Return the whole range: count the bytes that were fetched, and fetch missing ones."""
+        """Return the whole range: count the fetched bytes, and fetch those that are missing."""
         self.traffic.add(1, len(data))
         if len(data) == stop - start:
             return data
@@ -268,7 +268,7 @@ class RangeReader(ABC):
 
 
 def blame(error: FileProblem, name: str) -> None:
-    """Add the file to an error of reading, and drop the sentence that it was left unchanged."""
+    """Add a file's name to an error of reading, and drop the sentence "left unchanged"."""
     error.path = error.path or name
     error.outcome = ""
 

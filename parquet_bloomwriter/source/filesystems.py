@@ -1,4 +1,4 @@
-"""Which file system a path or URL lies on, and how that one spells it.
+"""Find the file system of a path or URL, and the path as that file system spells it.
 
 A URL is resolved by pyarrow first, whose readers need no Python, and by fsspec for what pyarrow
 does not know. Wrappers are taken off: a local file is read as one, however it is reached.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     StrPath: TypeAlias = str | os.PathLike[str]
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+::)*[A-Za-z][A-Za-z0-9+.\-]+://")
-"""A scheme of two letters at least, for a single one is a drive; fsspec chains several by `::`."""
+"""Scheme of a URL: two letters at least, as a single one is a drive; fsspec chains by `::`."""
 
 SCHEMES: Mapping[str, tuple[str, ...]] = {
     "s3": ("s3", "s3a", "s3n"),
@@ -33,35 +33,35 @@ SCHEMES: Mapping[str, tuple[str, ...]] = {
     "sftp": ("sftp", "ssh"),
     "hdfs": ("hdfs", "viewfs"),
 }
-"""The schemes by which engines name each kind of store."""
+"""Schemes by which engines name each kind of store."""
 
 _KINDS = {scheme: kind for kind, schemes in SCHEMES.items() for scheme in schemes}
 
 _SECRETS = re.compile(r"(?<=://)(?:[^/\s]*@|[^/@]*@)|\?.*")
 
 _NO_JAVA = re.compile(r"libjvm|libhdfs")
-"""What pyarrow says where Java or Hadoop is missing, in a line for each place where it looked."""
+"""Error text of pyarrow where Java or Hadoop is missing, a line for each place it looked at."""
 
 _SFTP = re.compile(r"(^|::)(sftp|ssh)://", re.IGNORECASE)
 _SFTP_REMEDY = "Install what SFTP needs: pip install fsspec paramiko."
 
 
 class ResolvedPath(NamedTuple):
-    """A path or URL, resolved: which file system it is on, and how that one spells it."""
+    """A resolved path or URL: its file system, and the path as that file system spells it."""
 
     filesystem: FileSystem | None
-    """None for the local one."""
+    """The file system; None for the local one."""
 
     path: str
     name: str
-    """As the caller spelled it, without secrets, for messages."""
+    """The path or URL as the caller spelled it, without secrets, for messages."""
 
     def __repr__(self) -> str:
         return f"ResolvedPath({self.name!r})"
 
 
 def locate(given: StrPath, filesystem: object = None) -> ResolvedPath:
-    """Resolve a path or URL; nothing is read.
+    """Return the file system and the path of a path or URL; nothing is read.
 
     Args:
         given: A path, or, without `filesystem`, a URL.
@@ -99,27 +99,28 @@ def is_url(path: str) -> bool:
 
 
 def store_kind(url: str) -> str:
-    """Return the kind of store that a URL is on, by its scheme: one of `SCHEMES`.
+    """Return the kind of store that a URL is on, by its scheme: a key of `SCHEMES`.
 
-    That of another URL is its scheme, in lower case; that of a path is the path.
+    For the URL of another kind, return its scheme in lower case; for a path, the path in lower
+    case.
     """
     scheme = url.partition("://")[0].lower()
     return _KINDS.get(scheme, scheme)
 
 
 def is_hdfs(path: str) -> bool:
-    """Whether this is a URL of HDFS."""
+    """Return whether this is a URL of HDFS."""
     return path[:7].lower() == "hdfs://"
 
 
 def is_far(given: StrPath) -> bool:
-    """Whether this is a URL of a store: no `file:` URL, and nothing here has that very name."""
+    """Return whether a path is a store's URL: not a `file:` URL, nor the name of a local file."""
     path = os.fsdecode(given)
     return is_url(path) and not path.lower().startswith("file:") and not os.path.lexists(path)
 
 
 def check_local(given: StrPath) -> None:
-    """Refuse what would be taken for another name here, where files are written.
+    """Refuse a URL or an empty path where a local path is needed.
 
     Raises:
         InvalidArgument: If it is a URL, and nothing here has that very name; or if it is empty,
@@ -137,12 +138,12 @@ def check_local(given: StrPath) -> None:
 
 
 def without_secrets(text: str) -> str:
-    """Leave users, passwords and parameters out of URLs."""
+    """Return a text in which URLs have no users, passwords and parameters."""
     return _SECRETS.sub("", text)
 
 
 def is_fsspec(filesystem: object) -> bool:
-    """Whether this is a file system of fsspec."""
+    """Return whether this is a file system of fsspec."""
     return is_of_library(filesystem, "fsspec", "AbstractFileSystem")
 
 

@@ -54,7 +54,7 @@ _MAGIC = frozenset({b"PAR1", b"PARE"})
 _HIDDEN = ("_", ".")
 _BEING_COPIED = "._COPYING_"
 _OF_INDEXES = (".bfindex", ".bloom", ".bfslice")
-"""Endings of the files of an index, which may lie in a folder without an underscore (`--home`)."""
+"""Endings of index files, which may lie in a folder without an underscore (`--home`)."""
 
 _SUMMARIES = ("_metadata", "_common_metadata")
 
@@ -63,22 +63,23 @@ _COMPANION = re.compile(
     r"|_symlink_format_manifest|_(started|committed|vacuum)_\w*|\..*\.crc|\.hoodie.*|\.DS_Store"
     r"|.*_\$folder\$|.*\.bfindex|_?global-[\w-]+\.bloom|_?slices-[\w-]+\.bfslice"
 )
-"""Names that writers put beside their data; EMR marks folders on S3 by the last one."""
+"""Names of files that writers put beside their data; EMR marks folders on S3 by the last one."""
 
 NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 """Errors of a symbolic link that leads nowhere, or in a circle."""
 
 _MOST_VISITS = 1000
-"""Links to one folder that are followed. Links can multiply: 2 in each of 30 folders, 2**30."""
+"""Most links to one folder that are followed. Links can multiply: 2 in each of 30 folders, 2**30.
+"""
 
 _MOST_SHOWN = 3
 
 _THREADS = 16
-"""Requests to a store at the same time."""
+"""Number of parallel requests to a store."""
 
 
 class Why(StrEnum):
-    """Why a name in a folder is passed over."""
+    """The reason why a name in a folder is passed over."""
 
     HIDDEN = "hidden"
     NOT_PARQUET = "not Parquet"
@@ -86,10 +87,10 @@ class Why(StrEnum):
     NOT_REGULAR = "no regular files"
     LOOP = "links back to a folder above"
     BACKUP = "backups"
-    """For verbs that write in place only. Engines read them, so all others count them."""
+    """Counts for verbs that write in place only. Engines read backups, so other verbs do, too."""
 
     DEAD = "links that lead nowhere"
-    """Whether there is a file, with which rows, is unknown."""
+    """Whether the link's target exists, and which rows it has, is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,37 +99,37 @@ class PassedOver:
 
     why: Why
     num_names: int
-    """Hidden folders count as one name."""
+    """Number of names; a hidden folder counts as one."""
 
     first: tuple[str, ...]
-    """The first of them, at most three: paths or URLs."""
+    """Paths or URLs of the first names, at most three."""
 
 
 def has_unknown(groups: Iterable[PassedOver]) -> bool:
-    """Return whether something was passed over that might have rows, for all that is known."""
+    """Return whether anything was passed over that may have rows."""
     return any(one.why is Why.DEAD for one in groups)
 
 
 class Leftovers:
-    """What the search of folders passes over. Safe in threads."""
+    """A record of the names that a search of folders passes over. Safe in threads."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Begin an empty record."""
         self._names: dict[Why, list[str]] = {why: [] for why in Why}
 
     def add(self, why: Why, path: str) -> None:
-        """Take note of a name."""
+        """Record a name and the reason why it is passed over."""
         self._names[why].append(path)
 
     def hides(self, entry: os.DirEntry[str], is_folder: bool) -> bool:  # noqa: FBT001  as `walk` calls it
-        """Return whether the rule hides an entry of a folder, and take note if it does."""
+        """Return whether the rule hides an entry of a folder, and record the entry if it does."""
         is_one = is_hidden_folder(entry.name) if is_folder else is_hidden(entry.name)
         if is_one and _COMPANION.fullmatch(entry.name) is None:
             self.add(Why.HIDDEN, entry.path)
         return is_one
 
     def groups(self) -> tuple[PassedOver, ...]:
-        """Return what was passed over, by reason."""
+        """Return the names passed over, grouped by reason."""
         return tuple(
             PassedOver(why=why, num_names=len(names), first=tuple(sorted(names)[:_MOST_SHOWN]))
             for why, names in self._names.items()
@@ -137,7 +138,7 @@ class Leftovers:
 
 
 def passed_over_text(groups: Iterable[PassedOver]) -> str:
-    """Return one line that begins with "passed over"; "" for nothing."""
+    """Return one line that begins with "passed over"; "" if nothing was."""
     told = [
         f"{one.num_names:,} {one.why} ({', '.join(map(safe, one.first))}"
         f"{', ...' if one.num_names > len(one.first) else ''})"
@@ -147,12 +148,12 @@ def passed_over_text(groups: Iterable[PassedOver]) -> str:
 
 
 def has_suffix(name: str) -> bool:
-    """Whether a name ends as those of Parquet files do, in whatever case."""
+    """Return whether a name has an ending of Parquet files, in upper or lower case."""
     return name.lower().endswith(SUFFIXES)
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether Spark passes over files of this name, or an index of ours has them."""
+    """Return whether Spark passes over files of this name, or the name is one of an index file."""
     return name.endswith(_OF_INDEXES) or _is_hidden_to_spark(name)
 
 
@@ -168,10 +169,10 @@ def is_hidden_folder(name: str) -> bool:
 
 
 class Found(NamedTuple):
-    """A file in a folder on disk."""
+    """A file found in a folder on disk."""
 
     inner: str
-    """Its path below the root of the search, with "/"."""
+    """Path below the root of the search, with "/"."""
 
     entry: os.DirEntry[str]
     is_sure: bool
@@ -184,7 +185,7 @@ def walk(
     *,
     hides: Callable[[os.DirEntry[str], bool], bool] | None = None,
 ) -> Iterator[Found]:
-    """Find the files below a folder on disk that count, or might; in no order.
+    """Yield the files below a folder on disk that count or might count, in no order.
 
     Args:
         root: The folder.
@@ -227,7 +228,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 class _LinkGuard:
-    """Links to folders, as one search follows them."""
+    """The links to folders that one search follows."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -236,11 +237,11 @@ class _LinkGuard:
 
     @cached_property
     def _above(self) -> tuple[str, ...]:
-        """The folders above the root, without links."""
+        """Real paths of the folders above the root."""
         return tuple(map(str, Path(os.path.realpath(self._root)).parents))
 
     def is_loop(self, path: str, way: Sequence[str]) -> bool:
-        """Return whether a link leads back to a folder on the way to it, from the top of the disk.
+        """Return whether a link leads to a folder above it, up to the top of the disk.
 
         A link to a folder above the root would lead to all that is beside the root, and to the root
         once more.
@@ -277,7 +278,7 @@ def is_dead(found: Found) -> bool:
 
 
 def is_parquet(path: str, leftovers: Leftovers) -> bool:
-    """Return whether a file on disk counts whose name does not tell, and note it if not."""
+    """Return whether a file without a Parquet ending counts, by its bytes; record it if not."""
     why = why_not(path)
     if why is not None:
         leftovers.add(why, path)
@@ -285,7 +286,7 @@ def is_parquet(path: str, leftovers: Leftovers) -> bool:
 
 
 def why_not(path: str) -> Why | None:
-    """Return why a file on disk does not count, whatever its name.
+    """Return why a file on disk does not count, whatever its name, or None.
 
     Returns:
         None if it does; and if that cannot be seen, or if it has a Parquet ending and any content.
@@ -310,7 +311,7 @@ def _read(file: Any, start: int, stop: int) -> bytes:  # noqa: ANN401  a raw fil
 
 
 def is_backup(path: str, others: Container[str]) -> bool:
-    """Return whether a file is an old version of another one, as far as its name tells.
+    """Return whether a file is a backup of another one, as far as its name shows.
 
     Args:
         path: `NAME` and a suffix, but no Parquet ending: that makes it a file of its own. If `NAME`
@@ -326,7 +327,7 @@ def is_backup(path: str, others: Container[str]) -> bool:
 
 
 def why_not_by_magic(size: int, read: Callable[[int, int], bytes]) -> Why | None:
-    """Return why a file does not count whose name does not tell; None if it does.
+    """Return why a file without a Parquet ending does not count, by its bytes, or None.
 
     The last bytes are read first: of a Parquet file, that is all.
 
@@ -346,13 +347,13 @@ T = TypeVar("T")
 
 
 class Candidates(NamedTuple, Generic[T]):
-    """Files that a store has listed, without the hidden ones."""
+    """The files that a store has listed, without the hidden ones."""
 
     sure: list[T]
-    """Those that count by their names."""
+    """Files that count by their names."""
 
     doubtful: list[T]
-    """Those whose first or last bytes decide."""
+    """Files whose first or last bytes decide."""
 
 
 def sort_out(
@@ -362,7 +363,7 @@ def sort_out(
     spell: Callable[[T], str],
     leftovers: Leftovers,
 ) -> Candidates[T]:
-    """Sort files that a store has listed by their names.
+    """Divide files that a store has listed into those that count by name and doubtful ones.
 
     Args:
         listed: The files.
@@ -392,7 +393,7 @@ def sort_out(
 
 
 def _hidden_folder(path: str) -> str | None:
-    """Return the path up to its first hidden folder; None if there is none."""
+    """Return the path up to its first hidden folder, or None."""
     names = path.split("/")
     hidden = (at for at, name in enumerate(names) if is_hidden_folder(name))
     return next(("/".join(names[: at + 1]) for at in hidden), None)
@@ -407,7 +408,7 @@ def by_magic(
 ) -> list[T]:
     """Return the files on a store that begin or end with the magic of Parquet, in their order.
 
-    Each costs a request of four bytes, or two if it is no Parquet file.
+    Each file costs a request of four bytes, or two if it is no Parquet file.
 
     Args:
         doubtful: The files.

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source.base import Range
 
 _THREADS = 16
-"""Requests at the same time for one file."""
+"""Number of parallel requests for one file."""
 
 _TRIES = 3
 _CLIENTS = 16
@@ -64,76 +64,76 @@ _VARIABLES = (
     *("HADOOP_CONF_DIR", "HADOOP_HOME", "HADOOP_USER_NAME", "HADOOP_PROXY_USER"),
     *("HADOOP_TOKEN_FILE_LOCATION", "KRB5CCNAME"),
 )
-"""What hdfs-native reads of the environment, and what Kerberos does."""
+"""Environment variables that hdfs-native and Kerberos read."""
 
 
 class HdfsUrl(NamedTuple):
-    """The URL of a file on HDFS, in two parts."""
+    """The URL of a file on HDFS, split into file system and path."""
 
     base: str
     """`hdfs://host:port`, or `hdfs://nameservice`."""
 
     path: str
-    """As it is, without escapes; begins with a slash."""
+    """Path without escapes; begins with a slash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HdfsConnection:
-    """How name nodes are reached, beside what Hadoop's configuration on this machine says."""
+    """Settings of name nodes, besides Hadoop's configuration on this machine."""
 
     default: str | None = None
     """`fs.defaultFS`: the file system of `hdfs:///path`."""
 
     settings: tuple[tuple[str, str], ...] = ()
-    """Names and values of Hadoop's, which count before those of its configuration."""
+    """Names and values of Hadoop's settings; they override those of its configuration."""
 
 
 _given = HdfsConnection()
 
 
 def install(connection: HdfsConnection | None) -> None:
-    """Let settings count for what this process opens from now on; None: none are given."""
+    """Use these settings for all files that this process opens from now on; None for none."""
     global _given  # noqa: PLW0603  a setting of the process
     _given = connection or HdfsConnection()
 
 
 def given() -> HdfsConnection:
-    """Return the settings that count besides what this machine says."""
+    """Return the installed settings, which override the configuration of this machine."""
     return _given
 
 
 class Version(NamedTuple):
-    """What tells a file from others that had its name."""
+    """The version of a file: size and time by which it differs from other files of its name."""
 
     size: int
-    """Bytes."""
+    """Size of the file, bytes."""
 
     changed_ms: int
-    """When it was closed, milliseconds since 1970 UTC."""
+    """Time when the file was closed, milliseconds since 1970 UTC."""
 
     @classmethod
     def of(cls, status: hdfs_native.FileStatus) -> Version:
-        """Take it from what a name node says of a file."""
+        """Return the version of a file from a name node's status of it."""
         return cls(status.length, status.modification_time)
 
     @property
     def etag(self) -> str:
-        """What stands for an ETag, with its quotes."""
+        """A text that serves as an ETag, with its quotes."""
         return f'"{self.changed_ms:x}-{self.size:x}"'
 
     @property
     def changed_ns(self) -> int:
-        """When it was closed, nanoseconds since 1970 UTC."""
+        """Time when the file was closed, nanoseconds since 1970 UTC."""
         return self.changed_ms * _NS_PER_MS
 
 
 def is_installed() -> bool:
-    """Whether `hdfs-native` is here."""
+    """Return whether `hdfs-native` is installed."""
     return find_spec("hdfs_native") is not None
 
 
 def split_url(url: str) -> HdfsUrl:
-    """Split a URL. `hdfs:///path` is on the file system that is Hadoop's default.
+    """Split the URL of a file; `hdfs:///path` is on Hadoop's default file system.
 
     Raises:
         InvalidArgument: If it names no name node, and there is no default; or if a user is in it.
@@ -155,7 +155,7 @@ def split_url(url: str) -> HdfsUrl:
 
 
 def open_client(base: str) -> hdfs_native.Client:
-    """Return a client of a name node or of several. Nothing is asked yet.
+    """Return a client of one or several name nodes; no request is made yet.
 
     Args:
         base: `hdfs://host:port` or `hdfs://nameservice`.
@@ -219,7 +219,7 @@ def open_version(client: hdfs_native.Client, path: str, *, name: str) -> HdfsSou
 
 
 class HdfsSource(RangeReader):
-    """One version of a file."""
+    """One version of a file on HDFS, as a source of bytes."""
 
     gap: ClassVar[int] = REMOTE_BYTES
     tail_bytes: ClassVar[int] = REMOTE_BYTES
@@ -239,7 +239,7 @@ class HdfsSource(RangeReader):
         self.version = version
         self.etag = version.etag
         self.count: Callable[[int], None] | None = None
-        """Is told how many bytes were read."""
+        """Called with the number of bytes of each read."""
         self._client, self._path, self._reader = client, path, reader
 
     def _fetch(self, start: int, stop: int) -> bytes:
@@ -270,13 +270,13 @@ class HdfsSource(RangeReader):
             return list(pool.map(lambda bounds: self._fetch(*bounds), ranges))
 
     def for_arrow(self) -> object:
-        """Return a file of pyarrow's that reads through this source."""
+        """Return a file of pyarrow that reads through this source."""
         return as_arrow_file(self)
 
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Turn what hdfs-native raises into errors that name the file.
+    """Turn errors of hdfs-native into errors that name the file.
 
     Raises:
         FileNotFoundError: If there is no such file or folder.
@@ -305,13 +305,13 @@ def naming(name: str) -> Iterator[None]:
 
 
 def words_of(error: BaseException) -> str:
-    """Return what a name node says, in one line, without the stack of Java."""
+    """Return the message of a name node's error, in one line, without Java's stack."""
     text = _RPC_ERROR.sub("", _JAVA_STACK.sub("", redacted(str(error))))
     return " ".join(text.split())[:_MAX_WORDS] or type(error).__name__
 
 
 def _default_file_system() -> str:
-    """Return `fs.defaultFS` of Hadoop's configuration; "" if it says nothing."""
+    """Return `fs.defaultFS` of Hadoop's configuration; "" if it is not set."""
     home = os.environ.get("HADOOP_HOME")
     folder = os.environ.get("HADOOP_CONF_DIR") or (home and f"{home}/etc/hadoop")
     try:

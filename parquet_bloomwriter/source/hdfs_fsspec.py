@@ -1,6 +1,6 @@
-"""HDFS as a file system of fsspec's that reads: for listings, and for pyarrow's datasets.
+"""A read-only fsspec file system of HDFS: for listings, and for pyarrow's datasets.
 
-hdfs-native brings one, too. It takes paths for URLs, and would cut names at `#`, `?` and `;`.
+hdfs-native has one, too. It takes paths for URLs, and would cut names at `#`, `?` and `;`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """The files that a name node knows."""
+    """The files of a name node, as a file system of fsspec."""
 
     protocol = "hdfs"
     root_marker = "/"
@@ -32,7 +32,7 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no
 
     @property
     def fsid(self) -> str:
-        """What two file systems have in common that are one."""
+        """A text that is equal for equal file systems."""
         return self.base
 
     @classmethod
@@ -46,7 +46,7 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no
         return open_version(self.client, path, name=name)
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:  # noqa: ANN401  as fsspec has it
-        """Return what the name node says of a file or folder."""
+        """Return the name node's information on a file or folder."""
         with naming(self.base + path):
             return _facts(self.client.get_file_info(self._strip_protocol(path)))
 
@@ -68,7 +68,7 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no
         end: int | None = None,
         **_: Any,  # noqa: ANN401  as fsspec has it
     ) -> bytes:
-        """Return bytes of a file; positions below 0 count from its end."""
+        """Return the bytes [start, end) of a file; positions below 0 count from its end."""
         path = self._strip_protocol(path)
         source = self.open_source(path, name=self.base + path)
         first, stop, _step = slice(start, end).indices(source.size)

@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     import os
 
 _TICK_NS = 20_000_000
-"""File systems stamp changes by a clock that moves every 1 to 10 ms on most kernels."""
+"""Nanoseconds; file systems stamp changes by a clock that moves every 1 to 10 ms on most kernels.
+"""
 
 _CLOCK_NS = 2_000_000_000
-"""Coarsest clock of stores, nanoseconds: S3 gives whole seconds, FAT even ones."""
+"""Nanoseconds of the coarsest clock of stores: S3 gives whole seconds, FAT even ones."""
 
 _SECOND_NS = 1_000_000_000
 
 
 class FileIdentity(NamedTuple):
-    """Which file this is, and in which state, as `stat` tells.
+    """A local file and its state, as `stat` shows them.
 
     A change that keeps the size and falls into the same tick of the file system's clock as the
     `stat` (1 to 10 ms on most kernels) does not show.
@@ -42,7 +43,7 @@ class FileIdentity(NamedTuple):
     """Last change of the content, nanoseconds since 1970 UTC."""
 
     ctime_ns: int
-    """Last change of anything, names and attributes too (Windows: creation)."""
+    """Last change of anything, also of names and attributes (Windows: creation)."""
 
     mode: int
     """`st_mode`."""
@@ -52,7 +53,7 @@ class FileIdentity(NamedTuple):
 
     @classmethod
     def of(cls, found: os.stat_result) -> FileIdentity:
-        """Take the identity from what `stat` found."""
+        """Return the identity of a file from its `stat`."""
         return cls(
             found.st_dev,
             found.st_ino,
@@ -64,16 +65,16 @@ class FileIdentity(NamedTuple):
         )
 
     def same_but_for_names(self, other: FileIdentity) -> bool:
-        """Whether both are one file with the same content, mode and owner; names may differ."""
+        """Return whether both have the same file, content, mode and owner; names may differ."""
         return self._replace(ctime_ns=other.ctime_ns) == other
 
     def same_content(self, other: FileIdentity) -> bool:
-        """Whether both are one file with the same content."""
+        """Return whether both have the same file and content."""
         return self._replace(mode=other.mode, owner=other.owner).same_but_for_names(other)
 
 
 def identity_of(found: os.stat_result) -> FileIdentity | None:
-    """Return the key under which what is known of a file may be kept; None if it is too young.
+    """Return the key under which results about a file may be cached; None if it changed just now.
 
     A file that was changed a moment ago may be changed again within the same tick of the clock.
     """
@@ -83,7 +84,7 @@ def identity_of(found: os.stat_result) -> FileIdentity | None:
 
 
 def is_settled(changed_ns: int) -> bool:
-    """Whether a later change would show a later time, so that the time identifies the content.
+    """Return whether a time of change identifies the content: a later change shows another time.
 
     An object that was written a moment ago may be written again within the same second.
 
@@ -94,7 +95,7 @@ def is_settled(changed_ns: int) -> bool:
 
 
 def tells_versions(changed_ns: int) -> bool:
-    """Return whether a time of change differs from that of a version that is written from now on.
+    """Return whether all versions written from now on have another time of change than this one.
 
     A time with parts of a second is one of a finer clock than `is_settled` has to assume.
 

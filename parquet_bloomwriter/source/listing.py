@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source.filesystems import StrPath
 
     Listed = tuple[str, Any]
-    """A path, and what a listing says of the file."""
+    """Path of a file, and the information that a listing gives of it."""
 
 
 def find_local(given: str, leftovers: Leftovers | None = None) -> list[str]:
@@ -80,7 +80,7 @@ def find_local(given: str, leftovers: Leftovers | None = None) -> list[str]:
 
 
 def _matching(pattern: str) -> Iterable[str]:
-    """Return what a local pattern matches: files, and maybe folders.
+    """Return the files, and perhaps folders, that a local pattern matches.
 
     Under `**`, the module `glob` would follow links in circles, and links multiply.
     """
@@ -100,7 +100,7 @@ def _matching(pattern: str) -> Iterable[str]:
 
 
 def find_in_folder(given: StrPath, filesystem: object = None) -> list[tuple[str, int | None]]:
-    """Find the files in a folder, of which rows are to be read; links that lead nowhere have none.
+    """Find the files in a folder whose rows are to be read, without links that lead nowhere.
 
     Args:
         given: A path, of whatever there is.
@@ -128,12 +128,12 @@ def find_in_folder(given: StrPath, filesystem: object = None) -> list[tuple[str,
 
 
 def is_pattern(given: str) -> bool:
-    """Whether it is a pattern: it looks like one, and nothing has that very name."""
+    """Return whether a path is a pattern: it looks like one, and no file has that very name."""
     return glob.has_magic(given) and not os.path.lexists(given)
 
 
 def none_in(folder: str, leftovers: Leftovers | None = None) -> NoReturn:
-    """Raise the error for a folder without files, which says what was passed over in it."""
+    """Raise the error for a folder without Parquet files, which says what was passed over in it."""
     note = "" if leftovers is None else passed_over_text(leftovers.groups())
     raise InvalidArgument(
         f'there are no Parquet files in the folder "{folder}"' + (f"; {note}" if note else ""),
@@ -142,7 +142,7 @@ def none_in(folder: str, leftovers: Leftovers | None = None) -> NoReturn:
 
 
 def none_matches(pattern: str) -> NoReturn:
-    """Raise the error for a pattern that nothing matches."""
+    """Raise the error for a pattern that matches no file."""
     remedy = ""
     folder, _, name = pattern.rpartition("/")
     if "**" not in pattern:
@@ -152,7 +152,7 @@ def none_matches(pattern: str) -> NoReturn:
 
 
 def split_pattern(pattern: str) -> tuple[str, list[str]]:
-    """Split a pattern before its first name that is a pattern.
+    """Split a pattern before its first name with a wildcard.
 
     Returns:
         The folder to list, and the names and patterns to match below it.
@@ -163,7 +163,7 @@ def split_pattern(pattern: str) -> tuple[str, list[str]]:
 
 
 def matches(patterns: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether the names of a path match the patterns, each in its place."""
+    """Return whether the names of a path match the patterns, one by one."""
     if not patterns:
         return not names
     pattern, *rest = patterns
@@ -185,25 +185,26 @@ _TRUSTED_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Location:
-    """Where a file is. Equal locations lead to the same file."""
+    """The location of a file. Equal locations lead to the same file."""
 
     path: str
-    """As its file system spells it."""
+    """Path of the file, as its file system spells it."""
 
     filesystem: Any = field(default=None, hash=False)
-    """A file system of pyarrow's or fsspec's; None for the local one."""
+    """File system of pyarrow or fsspec; None for the local one."""
 
     name: str = field(default="", compare=False)
-    """Its name in messages; "" stands for the path."""
+    """Name of the file in messages; "" stands for the path."""
 
     inner: str = field(default="", compare=False)
-    """Its path within the folder that was named; "" if the file was, or a pattern."""
+    """Path within the folder that the caller named; "" if the caller named the file or a pattern.
+    """
 
     found: Any = field(default=None, compare=False)
-    """What a listing said of it, which saves asking again for some seconds."""
+    """Information on the file from a listing, used instead of a request for some seconds."""
 
     found_at: float = field(default=0.0, compare=False)
-    """When the listing was made, seconds since 1970 UTC."""
+    """Time of the listing, seconds since 1970 UTC."""
 
     def __str__(self) -> str:
         return self.name or self.path
@@ -227,12 +228,12 @@ class Location:
         return opener(self.filesystem, self.path, name=str(self), found=found)
 
     def named(self, footer: Footer) -> Footer:
-        """Return the file's footer with the names by which its columns are known: its own."""
+        """Return the footer with the column names that users know: here those of the file."""
         return footer
 
 
 _THREADS = 16
-"""Requests at the same time, where many paths are named."""
+"""Number of parallel requests, where many paths are named."""
 
 
 def find_sources(
@@ -241,10 +242,10 @@ def find_sources(
     filesystem: object = None,
     leftovers: Leftovers | None = None,
 ) -> list[Location]:
-    """Find the files that paths name, each once, in the order of the paths.
+    """Find the files that paths name; each file is returned once, in the order of the paths.
 
-    Folders are searched through for Parquet files, by the rule of `folders`. A name that is not
-    there is taken for a file: opening it says so.
+    Folders are searched for Parquet files, by the rule of `folders`. If nothing of a name exists,
+    it counts as a file; opening it reports the error.
 
     Args:
         given: Paths or URLs of files and folders, and glob patterns; one or many.
@@ -303,7 +304,7 @@ def _expand(place: ResolvedPath | Location, leftovers: Leftovers) -> list[Locati
 
 
 def _inner(place: ResolvedPath, *, is_folder: bool) -> Callable[[str], str]:
-    """Return what gives a file's path within the folder that was named; "" if none was."""
+    """Return the function from a file's path to its path within the named folder, else to ""."""
     return lambda path: inner_path(path, place.path) if is_folder else ""
 
 
@@ -328,7 +329,7 @@ def _list_remote(place: ResolvedPath, leftovers: Leftovers) -> list[Listed]:
 
 
 def _stat(place: ResolvedPath) -> tuple[str, Any]:
-    """Return "file", "directory" or "nothing", and what the store says of it."""
+    """Return "file", "directory" or "nothing", and the store's information on it."""
     from parquet_bloomwriter.source.remote import stat_arrow, stat_fsspec
 
     stat = stat_fsspec if is_fsspec(place.filesystem) else stat_arrow
@@ -374,7 +375,7 @@ def _members(place: ResolvedPath, leftovers: Leftovers) -> list[Listed]:
 
 
 def size_in(found: object) -> int | None:
-    """Return the bytes of a file by what a listing says of it; None if it does not say."""
+    """Return the size of a file in bytes from a listing's information; None if it has none."""
     size = found.get("size") if isinstance(found, Mapping) else getattr(found, "size", None)
     return None if size is None else int(size)
 
@@ -389,7 +390,7 @@ def inner_path(path: str, folder: str) -> str:
 
 
 def _speller(place: ResolvedPath) -> Callable[[str], str]:
-    """Return what spells a path as the caller spelled the folder or pattern it was found by."""
+    """Return the function that spells a found path as the caller spelled the folder or pattern."""
     name, path = place.name.rstrip("/"), place.path.rstrip("/")
     shown, hidden = name, path
     while shown and hidden and shown[-1] == hidden[-1]:
@@ -402,12 +403,12 @@ def _speller(place: ResolvedPath) -> Callable[[str], str]:
 
 
 def _plain(location: Location) -> Location:
-    """Return one location for all spellings of a local path, but for those by symbolic links."""
+    """Return an equal location for all spellings of a local path, except by symbolic links."""
     if location.filesystem is not None or _is_plain(location.path):
         return location
     return Location(path=os.path.abspath(location.path))  # noqa: PTH100  no object needed
 
 
 def _is_plain(path: str) -> bool:
-    """Whether this is the one spelling of an absolute path without detours."""
+    """Return whether a path is absolute and in its normal spelling."""
     return os.sep == "/" and path.startswith("/") and "//" not in path and "/." not in path

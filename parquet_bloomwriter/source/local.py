@@ -52,7 +52,7 @@ _REMEDIES: dict[int, tuple[str | Proposal, ...]] = {
     ),
 }
 _FORMAT = stat.S_IFMT(0xFFFF)
-"""The bits of a mode that tell what kind of file it is."""
+"""Bits of a mode that give the kind of file."""
 
 
 class FileSource(RangeReader):
@@ -144,16 +144,16 @@ class OpenedFile:
     """
 
     name: str
-    """The path as the caller spelled it, for messages."""
+    """Path as the caller spelled it, for messages."""
     path: str
     """Absolute path after all symbolic links."""
     fd: int
     """Open for reading; closed by `open_file`. `os.dup` it for readers that close theirs."""
     identity: FileIdentity = field(repr=False)
-    """What the file was when it was opened."""
+    """Identity of the file when it was opened."""
 
     def check_unchanged(self, same: Same = FileIdentity.__eq__) -> None:
-        """Check that the open file, and the file that the path leads to, are still as opened.
+        """Check that the open file, and the file at its path, are unchanged since it was opened.
 
         Args:
             same: What must not have changed; a method of `FileIdentity`.
@@ -170,7 +170,7 @@ class OpenedFile:
                 raise self.changed_to(identity)
 
     def changed_to(self, now: FileIdentity) -> FileChanged:
-        """Return the error that says what became of the file."""
+        """Return the error that says how the file changed."""
         return self._changed(f"the file was {self._what(now)} meanwhile")
 
     def _what(self, now: FileIdentity) -> str:

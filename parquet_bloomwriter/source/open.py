@@ -1,7 +1,7 @@
-"""Open whatever can be read (paths, URLs, file objects, buffers), and read its footer.
+"""Open any input (path, URL, file object, buffer), and read its footer.
 
 `opened_with_footer` is the frame of all verbs that only read. A footer takes as few requests as
-there can be. What reads stores and streams is imported when one is met.
+possible. The modules for stores and streams are imported when they are first needed.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 Input: TypeAlias = (
     "StrPath | Location | Source | BinaryStream | bytes | bytearray | memoryview | Any"
 )
-"""The last for what pyarrow and fsspec have open: Buffer, NativeFile, OpenFile."""
+"""An input; `Any` stands for open files of pyarrow and fsspec: Buffer, NativeFile, OpenFile."""
 
 
 _MAGIC = b"PAR1"
 _TAIL_BYTES = 8
-"""Footer length and magic."""
+"""Bytes of footer length and magic."""
 
 
 def open_for_reading(source: Input, *, filesystem: object = None) -> AbstractContextManager[Source]:
-    """Open something for reading only; nothing is locked, and nothing need be writable.
+    """Open an input for reading only; nothing is locked, and nothing need be writable.
 
     Args:
         source: A path; a URL (`s3://...`, `file:///...`, `memory://...`, whatever pyarrow or
@@ -100,7 +100,7 @@ def wrapped(source: Any) -> Source:  # noqa: ANN401  of any library
 
 
 def listed(given: object) -> list[Any] | None:
-    """Return what an iterable of files holds; None if a single file, path or buffer is given.
+    """Return the items of an iterable of files; None if a single file, path or buffer is given.
 
     Raises:
         InvalidArgument: If rows in memory are given.
@@ -116,7 +116,7 @@ def listed(given: object) -> list[Any] | None:
 
 
 def is_buffer(source: object) -> bool:
-    """Whether something is bytes in memory."""
+    """Return whether an object is bytes in memory."""
     is_bytes = isinstance(source, bytes | bytearray | memoryview)
     return is_bytes or is_of_library(source, "pyarrow", "Buffer")
 
@@ -136,7 +136,7 @@ def _open_file_of_fsspec(file: Any) -> Iterator[Source]:  # noqa: ANN401  fsspec
 def opened_with_footer(
     source: Input, *, filesystem: object | None = None
 ) -> Iterator[tuple[Source, Footer]]:
-    """Open anything that can be read, and view its footer; problems get the path.
+    """Open an input, and view its footer; errors get its path.
 
     Raises:
         InvalidArgument: If there is no way to read it.

@@ -1,4 +1,4 @@
-"""Fewer and larger requests for sources on stores: what will be read soon is read at once.
+"""Sources on stores that make fewer and larger requests by reading ahead.
 
 Held         one range of a file, in memory: a column chunk before pyarrow walks through it
 AskedOnce    one range of a file, kept from the first time that all of it is read
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source.base import Range, Source
 
 _BLOCKS = 64
-"""Blocks that are kept, of `REMOTE_BYTES` each."""
+"""Number of blocks that are kept, of `REMOTE_BYTES` each."""
 
 
 class Held(RangeReader):
-    """A source of which one range is in memory; all else is read from where it is."""
+    """A source with one range in memory; other bytes are read from the source below."""
 
     def __init__(self, source: Source, start: int, stop: int) -> None:
         """Read the bytes [start, stop) by one request.
@@ -44,18 +44,18 @@ class Held(RangeReader):
         return self._source.read_at(start, stop)
 
     def for_arrow(self) -> object:
-        """Return a file of pyarrow's that reads through this source."""
+        """Return a file of pyarrow that reads through this source."""
         return as_arrow_file(self)
 
 
 class AskedOnce(RangeReader):
-    """A source on a store that is asked once for all of one range; the bytes are kept."""
+    """A source on a store that reads one range by a single request, and keeps its bytes."""
 
     gap: ClassVar[int] = REMOTE_BYTES
     tail_bytes: ClassVar[int] = REMOTE_BYTES
 
     def __init__(self, source: Source, start: int, stop: int) -> None:
-        """Keep the bytes [start, stop) when they are read; nothing is read yet."""
+        """Choose the range [start, stop); it is read and kept at the first read, not yet."""
         super().__init__(source.size, name=source.name, identity=source.identity)
         self._source = source
         self._range = (start, stop)
@@ -75,12 +75,12 @@ class AskedOnce(RangeReader):
         return super()._fetch_all(ranges)
 
     def for_arrow(self) -> object:
-        """Return a file of pyarrow's that reads through this source."""
+        """Return a file of pyarrow that reads through this source."""
         return as_arrow_file(self)
 
 
 def read_blocks(source: Source) -> Callable[[int, int], bytes]:
-    """Return a function like `source.read_at` that reads whole blocks, and keeps the last ones.
+    """Return a function like `source.read_at` that reads whole blocks, and caches the last ones.
 
     It is safe in threads.
     """

@@ -1,4 +1,4 @@
-"""Files on stores: on file systems of pyarrow and of fsspec, and open files of pyarrow.
+"""Sources of files on stores: file systems of pyarrow and fsspec, and open files of pyarrow.
 
 Both kinds of file systems offer the same three steps here: `stat_*` says what is at a path,
 `list_*` what is in a folder, and `open_*` gives a source. An open file of pyarrow's is read at
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source.base import Range, Source
 
 _THREADS = 16
-"""Requests at the same time for one file."""
+"""Number of parallel requests for one file."""
 
 _MOST_AT_ONCE = 64 * 1024 * 1024
-"""Bytes of one request: pyarrow takes memory for all of them before the store has sent any."""
+"""Most bytes of one request: pyarrow allocates all of them before the store has sent any."""
 
 _DENIED = re.compile(r"AWS Error ACCESS_DENIED during (\w+) operation")
 _PERMISSIONS = {
@@ -64,12 +64,12 @@ _PERMISSIONS = {
     "ListObjectsV2": "s3:ListBucket",
     "HeadBucket": "s3:ListBucket",
 }
-"""By request, what a user of S3 must be allowed."""
+"""Permission of S3 that each request needs."""
 
 
 @contextmanager
 def naming_permissions(name: str | None) -> Iterator[None]:
-    """Let an error say which permission is missing, where a request to S3 is forbidden.
+    """Add the missing permission to an error where a request to S3 is forbidden.
 
     Secrets are left out of every error.
     """
@@ -86,17 +86,17 @@ def naming_permissions(name: str | None) -> Iterator[None]:
 
 
 class ObjectInfo(NamedTuple):
-    """What a store says of a file. Unlike pyarrow's `FileInfo`, it can be pickled."""
+    """A store's information on a file. Unlike pyarrow's `FileInfo`, it can be pickled."""
 
     size: int | None
-    """Bytes."""
+    """Size of the file, bytes; None if the store does not say."""
 
     mtime_ns: int | None
-    """Last change, nanoseconds since 1970 UTC; None if the store does not say."""
+    """Time of the last change, nanoseconds since 1970 UTC; None if the store does not say."""
 
 
 class ArrowSource(RangeReader):
-    """A `pyarrow.NativeFile`, which may be at the other end of a network."""
+    """A source over a `pyarrow.NativeFile`, which may be on a remote store."""
 
     gap: ClassVar[int] = REMOTE_BYTES
     tail_bytes: ClassVar[int] = REMOTE_BYTES
@@ -140,7 +140,7 @@ class ArrowSource(RangeReader):
 def open_arrow(
     filesystem: pafs.FileSystem, path: str, *, name: str, found: ObjectInfo | None = None
 ) -> Iterator[ArrowSource]:
-    """Open a file on one of pyarrow's file systems, and close it at the end.
+    """Open a file on a file system of pyarrow, and close it at the end.
 
     Args:
         filesystem: Where it is.
@@ -175,7 +175,7 @@ def open_arrow(
 
 
 def _arrow_version(file: pa.NativeFile, found: ObjectInfo) -> Hashable | None:
-    """Return which version of a file was opened: its tag, else its size and time of change."""
+    """Return the version of an opened file: its tag, else its size and time of change."""
     said = {str(key).lower(): value for key, value in (file.metadata() or {}).items()}
     tag: bytes | None = said.get("etag")
     if tag:
@@ -193,7 +193,7 @@ def _arrow_identity(
 
 
 def stat_arrow(filesystem: pafs.FileSystem, path: str) -> tuple[str, ObjectInfo | None]:
-    """Find out what is at a path: "file", "directory" or "nothing", and what the store says of it.
+    """Return "file", "directory" or "nothing", and the store's information on a path.
 
     Raises:
         OSError: If asking fails.
@@ -233,7 +233,7 @@ def list_arrow(
 
 @contextmanager
 def asking_fsspec(name: str | None) -> Iterator[None]:
-    """Let errors of fsspec's packages name the file, and leave secrets out of them.
+    """Add the file's name to errors of fsspec's packages, and remove secrets from them.
 
     Raises:
         OSError: Those of the operating system, and those for missing files and rights.
@@ -251,16 +251,16 @@ def asking_fsspec(name: str | None) -> Iterator[None]:
 
 
 TAGS = ("ETag", "etag", "md5Hash", "generation")
-"""Keys under which file systems of fsspec say what is different for every version."""
+"""Keys of fsspec's information whose value differs for every version."""
 
 TIMES = ("LastModified", "last_modified", "mtime", "updated", "modified")
-"""Keys under which they say when a file was changed."""
+"""Keys of fsspec's information with the time of change."""
 
 _NS_PER_S = 1_000_000_000
 
 
 class FsspecSource(RangeReader):
-    """One file of an fsspec file system."""
+    """A source over one file of an fsspec file system."""
 
     gap: ClassVar[int] = REMOTE_BYTES
     tail_bytes: ClassVar[int] = REMOTE_BYTES
@@ -293,7 +293,7 @@ class FsspecSource(RangeReader):
             )
 
     def for_arrow(self) -> object:
-        """Return a file of pyarrow's that reads through this source."""
+        """Return a file of pyarrow that reads through this source."""
         return as_arrow_file(self)
 
 
@@ -343,7 +343,7 @@ def open_fsspec(
 
 
 def stat_fsspec(filesystem: AbstractFileSystem, path: str) -> tuple[str, Mapping[str, Any] | None]:
-    """Find out what is at a path: "file", "directory" or "nothing", and what the store says of it.
+    """Return "file", "directory" or "nothing", and the store's information on a path.
 
     fsspec may keep old listings; they are dropped first.
 
@@ -394,7 +394,7 @@ def _fsspec_identity(
 
 
 def _fsspec_version(found: Mapping[str, Any]) -> Hashable | None:
-    """Return which version of a file this is: its tag, else its size and time of change."""
+    """Return the version of a file: its tag, else its size and time of change."""
     tag = next((str(found[key]) for key in TAGS if found.get(key)), None)
     if tag is not None and not tag.startswith("W/"):
         return tag
@@ -411,7 +411,7 @@ def version_of(
     path: str,
     file: pa.NativeFile | None = None,
 ) -> Hashable | None:
-    """Ask a store which version of a file it has now.
+    """Ask a store for the version that a file has now.
 
     Args:
         filesystem: Where it is; None for a disk that is reached by another file system.

@@ -1,4 +1,4 @@
-"""Bytes that the caller has: open file objects, which one thread reads at a time, and buffers.
+"""Sources of the caller's bytes: open file objects, read by one thread at a time, and buffers.
 
 A file object is anything binary with `read` and `seek`.
 """
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class BinaryStream(Protocol):
-    """What a file object must offer. It must return bytes, and may return fewer than asked for."""
+    """The methods of a binary file object; a read may return fewer bytes than asked for."""
 
     def read(self, size: int, /) -> bytes | None:
         """Return up to `size` bytes, b"" at the end."""
         ...
 
     def seek(self, offset: int, whence: int, /) -> int:
-        """Move."""
+        """Move to a position."""
         ...
 
     def tell(self) -> int:
@@ -36,7 +36,7 @@ class BinaryStream(Protocol):
 
 
 class StreamSource(RangeReader):
-    """An open file object, whose position is moved at will, and which its owner closes."""
+    """A source over an open file object, whose position it moves, and which its owner closes."""
 
     def __init__(self, stream: BinaryStream) -> None:
         """Read from `stream`.
@@ -58,19 +58,19 @@ class StreamSource(RangeReader):
         return bytes(data)
 
     def for_arrow(self) -> object:
-        """Return a file of pyarrow's that reads through this source."""
+        """Return a file of pyarrow that reads through this source."""
         return as_arrow_file(self)
 
 
 def as_arrow_file(source: Source) -> object:
-    """Return a file of pyarrow's over any source, with a position of its own."""
+    """Return a file of pyarrow over any source, with a position of its own."""
     import pyarrow as pa
 
     return pa.PythonFile(_Positioned(source), mode="r")
 
 
 class _Positioned(io.RawIOBase):
-    """A source as a file object, which pyarrow moves to positions from its beginning or end."""
+    """A source as a file object, in which pyarrow seeks from the beginning or the end."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -121,7 +121,7 @@ def _size_of(stream: BinaryStream) -> int:
 
 
 class BufferSource(RangeReader):
-    """Bytes in memory, which must not change while they are being read."""
+    """A source over bytes in memory, which must not change while they are being read."""
 
     def __init__(self, data: bytes | bytearray | memoryview, *, name: str | None = None) -> None:
         """Read from `data`, without a copy.

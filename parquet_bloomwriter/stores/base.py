@@ -1,4 +1,4 @@
-"""What is asked of a store, whatever its kind; `open` has the table of kinds.
+"""The interfaces of stores, whatever their kind; `open` has the table of kinds.
 
     Store        everything: what is at a path, what is in a folder, create, remove
     TableStore   tables and indexes lie there: ranges of one version, listings with ETags
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 NOT_KNOWN = "it is not known whether the new version is in place"
 
 _IN_MEMORY = 32 * 1024 * 1024
-"""Files that are expected to have more bytes are assembled on disk."""
+"""Bytes; a new file that is expected to be larger is assembled on disk, not in memory."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class StoreTraffic:
 
     @property
     def num_requests(self) -> int:
-        """Requests of all kinds, those that failed included."""
+        """Number of requests of all kinds, failed requests included."""
         return sum(self.requests.values())
 
     def add(self, operation: str, *, down: int = 0, up: int = 0) -> None:
@@ -82,19 +82,19 @@ class StoreTraffic:
 
 
 class State(Protocol):
-    """A file or an object as a store has shown it."""
+    """The state of a file or an object when a store was asked for it."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size of the file, bytes."""
 
     @property
     def etag(self) -> str:
-        """With its quotes; "" where the store has none."""
+        """ETag of the object, with its quotes; "" where the store has no ETags."""
 
     @property
     def attempt(self) -> str | None:
-        """Id of the attempt that wrote it, if it was one of ours and the store keeps such ids."""
+        """Id of the attempt that wrote the object, if this library did and the store keeps ids."""
 
     @property
     def changed_ns(self) -> int:
@@ -103,44 +103,44 @@ class State(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileState:
-    """See `State`."""
+    """The state of a file on a `WholeStore`; see `State`."""
 
     size: int
     token: Hashable
-    """What is different for every version: ETag and generation, or size and time of change."""
+    """A key that differs for every version: ETag and generation, or size and time of change."""
 
     etag: str = ""
     attempt: str | None = None
     changed_ns: int = field(default=0, compare=False)
-    """0 if it does not matter."""
+    """Time of the last change, nanoseconds since 1970 UTC; 0 if it does not matter."""
 
     attributes: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """What a new version gets, too: content type, metadata, mode and so on."""
+    """Attributes that a new version gets, too: content type, metadata, mode and so on."""
 
 
 class Listed(NamedTuple):
-    """What a listing says of a file or an object."""
+    """The entry of a listing for a file or an object."""
 
     key: str
-    """Its path, as the store spells it."""
+    """Path of the file, as the store spells it."""
 
     size: int
-    """Bytes."""
+    """Size of the file, bytes."""
 
     etag: str
-    """With its quotes; a weak one begins with `W/`. "" where the store has none."""
+    """ETag with its quotes; a weak ETag begins with `W/`. "" where the store has no ETags."""
 
     changed_ns: int
     """Last change, nanoseconds since 1970 UTC; 0 if the store does not say."""
 
 
 def quoted(etag: str) -> str:
-    """Return an ETag with its quotes, which some stores leave out; a weak one as it is."""
+    """Return an ETag with its quotes, which some stores leave out; a weak ETag is not changed."""
     return etag if etag.startswith(('"', "W/")) else f'"{etag}"'
 
 
 def is_forbidden(error: BaseException) -> bool:
-    """Whether an error of this package says that a store forbids a request."""
+    """Return whether an error of this package says that a store forbids a request."""
     cause = error.__cause__
     return isinstance(cause, PermissionError) or bool(getattr(cause, "is_forbidden", False))
 
@@ -152,10 +152,10 @@ class Store(ABC):
     """
 
     kind: str
-    """Its name in messages, such as "SFTP"."""
+    """Name of the kind of store in messages, such as "SFTP"."""
 
     endpoint: str
-    """With `name`, it tells stores apart."""
+    """Endpoint of the store; stores differ in `endpoint` or `name`."""
 
     name: str
 
@@ -201,7 +201,7 @@ class Store(ABC):
 
     @abstractmethod
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
-        """Whether there is a file of this path, or a folder, if it ends with a slash.
+        """Return whether there is a file of this path, or a folder, if it ends with a slash.
 
         Args:
             prefix: The path.
@@ -235,7 +235,7 @@ class Store(ABC):
 
     @abstractmethod
     def remove(self, path: str) -> None:
-        """Remove a file. None need be there."""
+        """Remove a file; a file that does not exist is no error."""
 
     def why_not_exclusive(self, folder: str) -> str:
         """Return why `create` may replace a file that another program makes meanwhile, or "".
@@ -284,35 +284,35 @@ class TableStore(Store):
 
     @abstractmethod
     def folders(self, prefix: str) -> Iterator[str]:
-        """Yield the names of the folders right below a folder, whose path ends with a slash."""
+        """Yield the names of the folders directly in a folder, whose path ends with a slash."""
 
     @abstractmethod
     def create_file(self, path: str, fd: int, size: int) -> State:
-        """Create an object of the bytes of an open file, under a name that is given once.
+        """Create an object from the bytes of an open file, under a name that is used only once.
 
         Raises:
             As `create`.
         """
 
     def look(self, path: str) -> tuple[int | None, bool]:
-        """Return the bytes of an object, None if there is none; and whether any lie below it."""
+        """Return the size of an object in bytes, or None; and whether any lie below its path."""
         state = self.state(path)
         if state is not None:
             return state.size, False
         return None, self.has_prefix(f"{path}/")
 
     def remove_empty(self, folder: str) -> None:
-        """Remove a folder with nothing in it, where the store has folders."""
+        """Remove a folder that is empty, where the store has folders."""
 
 
 class WholeStore(Store):
-    """A store on which a new version is put in place as a whole."""
+    """A store that replaces a file as a whole by its new version."""
 
     why_not: str = ""
-    """Why no file can be replaced there, a clause; "" if files can be."""
+    """Why files cannot be replaced on this store, as a clause; "" if they can."""
 
     reads_name_version: bool = False
-    """Whether each read fails if the file is another one than was opened."""
+    """Whether every read fails if the file is not the version that was opened."""
 
     def __init__(self) -> None:
         self.traffic = StoreTraffic()
@@ -323,7 +323,7 @@ class WholeStore(Store):
 
     @abstractmethod
     def open(self, path: str, state: FileState) -> AbstractContextManager[Source]:
-        """Open a file for reading, in the state that was found.
+        """Open a file for reading, in the given state.
 
         Raises:
             FileChanged: Reading does, if it is another file by now, where the store can tell.
@@ -364,7 +364,7 @@ class WholeStore(Store):
         replaces: FileState | None,
         like: FileState | None,
     ) -> FileState:
-        """Put a file in its place.
+        """Write a new file, or replace an old one by it.
 
         Args:
             path: Where.
@@ -382,7 +382,7 @@ class WholeStore(Store):
 
     @contextmanager
     def _ending(self, path: str) -> Iterator[None]:
-        """Let a request that makes a file end in one of the errors that `publish` names."""
+        """Turn the error of a request that creates a file into one of the errors of `publish`."""
         try:
             yield
         except FileProblem as error:
@@ -406,14 +406,14 @@ class WholeStore(Store):
     def _publish(
         self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
-        """Put a file in its place, as `publish` says.
+        """Write or replace a file, as `publish` says.
 
         If Ctrl-C comes while it is not certain which file is in place, OutcomeUnknown is raised
         from it.
         """
 
     def place(self, path: str) -> Hashable:
-        """Return where a file is: two files with equal places are one file."""
+        """Return a key of the file's location: equal keys mean the same file."""
         return self.endpoint, self.name, path
 
     def named(self, path: str) -> AbstractContextManager[None]:
@@ -422,12 +422,12 @@ class WholeStore(Store):
         return nullcontext()
 
     def notes(self) -> tuple[str, ...]:
-        """Return what could not be kept, a clause each."""
+        """Return the attributes of old files that new ones could not get, a clause each."""
         return ()
 
 
 class LocalFile:
-    """A file on its way, written once and then read: in memory if it is small, else on disk."""
+    """A new file before it is sent to a store: in memory if it is small, else on disk."""
 
     def __init__(self, expected: int) -> None:
         """Begin an empty file.
@@ -465,19 +465,19 @@ class LocalFile:
         return FileSource(self._file.name, self._file.fileno(), self.size, name=name)
 
     def buffer(self) -> bytearray | mmap.mmap:
-        """Return the bytes as one buffer, which on disk is a map of the file."""
+        """Return the file's bytes as one buffer; a file on disk is mapped into memory."""
         if self._data is not None:
             return self._data
         return mmap.mmap(self._file.fileno(), 0, prot=mmap.PROT_READ)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the bytes from the first to the last, some megabytes at a time."""
+        """Yield the file's bytes from the first to the last, in pieces of some megabytes."""
         source = self.source()
         for start in range(0, self.size, PIECE_BYTES):
             yield source.read_at(start, min(start + PIECE_BYTES, self.size))
 
     def tail(self, num_bytes: int) -> bytes:
-        """Return the last bytes; all there are, if there are fewer."""
+        """Return the last `num_bytes` bytes; all bytes, if the file has fewer."""
         return self.source().read_at(max(0, self.size - num_bytes), self.size)
 
     def close(self) -> None:

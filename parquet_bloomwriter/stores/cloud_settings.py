@@ -1,4 +1,4 @@
-"""Settings of GCS and Azure that a program gives, instead of those that are found.
+"""Settings of GCS and Azure that a program gives, in place of those that obstore finds.
 
 A source of settings counts for the whole process, as in `s3.settings`. obstore reads the
 environment first, whatever it is given, so what the environment could say is said here, too:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     Source: TypeAlias = Callable[[str], "AzureConnection | GoogleConnection | None"]
-    """Returns the settings of a bucket, by its URL; None where those that obstore finds count."""
+    """Function from a bucket's URL to its settings; None where those that obstore finds count."""
 
 _TIMEOUT_S = 60
 _DEFAULT_LIFE_S = 3600
@@ -47,7 +47,7 @@ _TOKEN = "GOOGLE_BEARER_TOKEN"  # noqa: S105  the name of a variable
 _NO_ACCOUNT = json.dumps(
     {"private_key": "", "private_key_id": "", "client_email": "", "disable_oauth": True}
 )
-"""A service account that signs nothing."""
+"""Key of a service account that signs nothing, JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class ClientCredentials:
     """A program that is registered with Microsoft Entra."""
 
     token_url: str = field(repr=False)
-    """Where tokens are asked for, with the tenant in it."""
+    """URL that gives out tokens, with the tenant in it."""
 
     client_id: str = field(repr=False)
     secret: str = field(repr=False)
@@ -63,7 +63,7 @@ class ClientCredentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AzureConnection:
-    """How a container is reached. With neither key, signature nor program: what obstore finds."""
+    """How a container is reached; without key, signature or program, by what obstore finds."""
 
     endpoint: str = field(repr=False)
     """URL that the container's name follows."""
@@ -92,11 +92,11 @@ class AzureConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoogleConnection:
-    """How a bucket is reached. Without an account, and not anonymous: what obstore finds."""
+    """How a bucket is reached; without an account, and not anonymous, by what obstore finds."""
 
     endpoint: str = field(repr=False)
     service_account: str | None = field(default=None, repr=False)
-    """The key of a service account, JSON."""
+    """Key of a service account, JSON."""
 
     is_anonymous: bool = False
     """Whether requests are not signed."""
@@ -128,7 +128,7 @@ _installed: Source | None = None
 
 
 def install(source: Source | None) -> None:
-    """Let settings count for what is opened from now on.
+    """Use this source of settings for all buckets that are opened from now on.
 
     Args:
         source: Says those of buckets; None for what obstore finds.
@@ -138,7 +138,7 @@ def install(source: Source | None) -> None:
 
 
 def connection_of(base: str) -> AzureConnection | GoogleConnection | None:
-    """Return what the installed source says of a bucket.
+    """Return the settings of a bucket from the installed source, or None.
 
     Args:
         base: Its URL, without a key.
@@ -153,7 +153,7 @@ _making = Lock()
 
 
 def _as_file(text: str) -> Any:  # noqa: ANN401  a file object of `tempfile`
-    """Return a file that only this user can read, which goes with the process that made it."""
+    """Return a file of this text for this user only, which is removed when the process ends."""
     with _making:  # Of two threads that make it, the cache keeps one file; the other is removed.
         return _file(text)
 
@@ -178,7 +178,7 @@ def _remove(file: Any, process: int) -> None:  # noqa: ANN401  as above
 
 
 def _token_of(client: ClientCredentials) -> dict[str, Any]:
-    """Ask for a token.
+    """Return a new token for a registered program, from its token URL.
 
     Raises:
         StoreProblem: If there is none.

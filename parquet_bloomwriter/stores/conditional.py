@@ -57,14 +57,14 @@ _GOOGLE = SCHEMES["gs"]
 _AZURE = ("abfs", "abfss", "az", "azure", "adl")
 _ENDPOINTS = ("GOOGLE_BASE_URL", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 _MOST_PUT = 5000 * 1024**2
-"""Bytes that Azure takes by one request ("Put Blob")."""
+"""Most bytes that Azure takes by one request ("Put Blob")."""
 
 _TRIES = 4
 _FIRST_PAUSE_S = 0.2
 _READ_RETRIES = 5
 _READ_TIMEOUT_S = 120
 _SLOWEST = 256 * 1024
-"""Bytes per second that a `put` may be as slow as, beside the time of a read."""
+"""Slowest `put` that is waited for, bytes per second; the time limit of a read is added."""
 
 _BLOB_HOST = re.compile(r"([a-z0-9]+)\.(?:blob|dfs)\.", re.IGNORECASE)
 _MS_PER_S, _NS_PER_MS = 1000, 1_000_000
@@ -76,7 +76,7 @@ _MAX_WORDS = 300
 
 
 class ConditionalUrl(NamedTuple):
-    """The URL of an object on GCS or Azure, in two parts."""
+    """The URL of an object on GCS or Azure, split into bucket and key."""
 
     base: str
     """Scheme and bucket; `gs://bucket`, `abfss://container@account.dfs.core.windows.net`."""
@@ -88,13 +88,13 @@ class ConditionalUrl(NamedTuple):
 
 
 def is_conditional(url: str) -> bool:
-    """Whether a path is the URL of an object, a folder or a pattern on GCS or Azure."""
+    """Return whether a path is the URL of an object, a folder or a pattern on GCS or Azure."""
     scheme, found, _ = url.partition("://")
     return bool(found) and scheme.lower() in (*_GOOGLE, *_AZURE)
 
 
 def split_url(url: str) -> ConditionalUrl:
-    """Split a URL; the key stands as it is, without escapes.
+    """Split the URL of an object into bucket and key; escapes in the key are left alone.
 
     Raises:
         InvalidArgument: If it names no bucket, or has a password or a signature in it.
@@ -118,7 +118,7 @@ def split_url(url: str) -> ConditionalUrl:
 
 
 def place_of(base: str, key: str) -> tuple[str, ...]:
-    """Return where an object is: equal for two spellings of one object, whatever their schemes.
+    """Return a key of an object's location: equal for all spellings and schemes of its URL.
 
     Args:
         base: The URL without the key: `gs://bucket`, `az://container`, which is in the account of
@@ -143,7 +143,7 @@ def place_of(base: str, key: str) -> tuple[str, ...]:
 
 
 def place_of_https(url: str) -> tuple[str, ...] | None:
-    """Return where an object is that an HTTPS URL of GCS or Azure names; None for other URLs."""
+    """Return the location of the object that an HTTPS URL of GCS or Azure names, or None."""
     scheme, _, rest = url.partition("://")
     host, _, path = unquote(rest.partition("?")[0]).partition("/")
     bucket, _, key = path.partition("/")
@@ -189,7 +189,7 @@ class ConditionalStore(WholeStore, TableStore):
         return str(ConditionalUrl(self.name, path))
 
     def place(self, path: str) -> Hashable:
-        """Return what is the same for all spellings of one object."""
+        """Return a key of an object's location: equal for all spellings of its URL."""
         return place_of(self.name, path)
 
     # ------------------------------------------------------------ reading
@@ -202,7 +202,7 @@ class ConditionalStore(WholeStore, TableStore):
             return None
 
     def open(self, path: str, state: FileState) -> AbstractContextManager[ConditionalSource]:
-        """Return a source of this version. Nothing is open."""
+        """Return a source of this version of the object; no request is made yet."""
         return nullcontext(ConditionalSource(self, path, state))
 
     def read(
@@ -217,7 +217,7 @@ class ConditionalStore(WholeStore, TableStore):
         return data, _state_of(found)
 
     def folders(self, prefix: str) -> Iterator[str]:
-        """Yield the names of the folders right below a folder."""
+        """Yield the names of the folders directly in a folder."""
         import obstore
 
         self.traffic.add("list")
@@ -235,7 +235,7 @@ class ConditionalStore(WholeStore, TableStore):
         )
 
     def _below(self, folder: str, offset: str = "") -> Iterator[Listed]:
-        """Yield the objects below a folder, but for keys up to an offset."""
+        """Yield the objects below a folder whose keys come after an offset."""
         import obstore
 
         self.traffic.add("list")
@@ -256,7 +256,7 @@ class ConditionalStore(WholeStore, TableStore):
         yield from sorted(found)
 
     def remove(self, path: str) -> None:
-        """Remove an object. None need be there."""
+        """Remove an object; an object that does not exist is no error."""
         import obstore
 
         self.traffic.add("delete")
@@ -268,7 +268,7 @@ class ConditionalStore(WholeStore, TableStore):
         return ""
 
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
-        """Whether there is such an object, or any below a prefix that ends with a slash."""
+        """Return whether the object exists, or any object below a prefix that ends with a slash."""
         if prefix and not prefix.endswith("/"):
             return self.state(prefix) is not None
         keys = (one.key.removeprefix(prefix) for one in self._below(prefix.rstrip("/")))
@@ -289,7 +289,7 @@ class ConditionalStore(WholeStore, TableStore):
 
     @contextmanager
     def _asking(self, path: str, operation: str) -> Iterator[None]:
-        """Turn errors of obstore's into those that name the object.
+        """Turn errors of obstore's into errors that name the object.
 
         Raises:
             InvalidArgument: If obstore cannot name it.
@@ -327,7 +327,7 @@ class ConditionalStore(WholeStore, TableStore):
     def _publish(
         self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
-        """Put an object under the condition that the one before is still there, or none.
+        """Put an object on condition that the old version is still there, or none.
 
         Raises:
             UnsupportedFile: If it is too large for one request.
@@ -353,14 +353,14 @@ class ConditionalStore(WholeStore, TableStore):
         content_type: str = "",
         one_writer: bool = False,
     ) -> FileState:
-        """Put an object where there is none."""
+        """Put an object on condition that none of this name exists."""
         del one_writer
         attributes = {"Content-Type": content_type} if content_type else {}
         with self._ending(path):
             return self._put_safely(path, data, {**attributes, ATTEMPT: attempt}, None)
 
     def create_file(self, path: str, fd: int, size: int) -> FileState:
-        """Put the bytes of an open file where there is no object."""
+        """Put the bytes of an open file on condition that no object of this name exists."""
         attempt = secrets.token_hex(16)
         if not size:
             return self.create(path, b"", attempt=attempt)
@@ -374,7 +374,7 @@ class ConditionalStore(WholeStore, TableStore):
         attributes: dict[str, str],
         replaces: FileState | None,
     ) -> FileState:
-        """Put an object, and find out what became of it.
+        """Put an object; if the answer is lost, find out whether the store carried out the request.
 
         Raises:
             As `WholeStore.publish`.
@@ -405,7 +405,7 @@ class ConditionalStore(WholeStore, TableStore):
         attributes: dict[str, str],
         replaces: FileState | None,
     ) -> FileState:
-        """Put an object once.
+        """Put an object by one request, which is not repeated.
 
         Raises:
             CloudRefusal: If the store says no.
@@ -466,7 +466,7 @@ _AZURE_RIGHTS = {
 
 
 class ConditionalSource(ObjectReader):
-    """One version of an object."""
+    """One version of an object on GCS or Azure, as a source of bytes."""
 
     def __init__(self, store: ConditionalStore, path: str, state: FileState) -> None:
         """Read the object in this state."""
@@ -530,13 +530,13 @@ def _precondition() -> tuple[type[BaseException], ...]:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Whether the store has said that it did nothing."""
+    """Return whether an error says that the store did not carry out the request."""
     is_plain = isinstance(error, (FileNotFoundError, *_precondition()))
     return is_plain or _is_denied(error) or _REFUSED.search(str(error)) is not None
 
 
 def _is_denied(error: BaseException) -> bool:
-    """Whether the store forbids it."""
+    """Return whether an error says that the store forbids the request."""
     from obstore import exceptions
 
     denied = exceptions.PermissionDeniedError | exceptions.UnauthenticatedError
@@ -557,7 +557,7 @@ def _state_of(found: Any) -> FileState:  # noqa: ANN401  obstore's
 
 
 def _etag(meta: Any) -> str:  # noqa: ANN401  obstore's
-    """Return an ETag with quotes: listings of Azure have none."""
+    """Return an ETag with quotes, which listings of Azure leave out."""
     return quoted(meta["e_tag"]) if meta["e_tag"] else ""
 
 
@@ -576,7 +576,7 @@ def _mode(replaces: FileState | None) -> Any:  # noqa: ANN401  obstore's
 
 
 def _tries() -> Iterator[int]:
-    """Yield before each try, after a pause."""
+    """Yield once before each try of a request, after a pause."""
     for n in range(_TRIES):
         if n:
             time.sleep(_FIRST_PAUSE_S * 4 ** (n - 1) * random.uniform(0.5, 1.0))  # noqa: S311  no secret
@@ -584,5 +584,5 @@ def _tries() -> Iterator[int]:
 
 
 def _words(error: BaseException | None) -> str:
-    """Return what an error of obstore's says, in one line, without its dump and without secrets."""
+    """Return the message of an obstore error, in one line, without its dump and secrets."""
     return words_of(error).split(" Debug source")[0][:_MAX_WORDS]

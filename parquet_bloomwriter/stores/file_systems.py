@@ -1,4 +1,4 @@
-"""File systems without conditions: what is safe there is a rename, or a name that is new.
+"""Stores on file systems without conditions: a rename is safe there, or a name that is new.
 
     SFTP                 `posix-rename@openssh.com` puts a new file in the old one's place at one
                          instant. There is no condition: size and time of the old file are looked at
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.base import LocalFile
 
 _COMPARED_BYTES = 64 * 1024
-"""Bytes at the end of a new file that are read back: its footer, most of the time."""
+"""Bytes at the end of a new file that are read back; they mostly contain its footer."""
 
 _PAUSES_S = (0.0, 0.5, 2.0)
 _TIMEOUT_S = 60
@@ -66,7 +66,7 @@ _MAX_NAME_BYTES = 255
 
 
 def store_of(place: ResolvedPath) -> FsspecStore:
-    """Return the store that a resolved URL lies on."""
+    """Return the store of a resolved URL."""
     filesystem: Any = place.filesystem
     if not is_fsspec(filesystem):
         return (LibhdfsStore if filesystem.type_name == "hdfs" else ArrowStore)(place)
@@ -78,13 +78,13 @@ def store_of(place: ResolvedPath) -> FsspecStore:
 
 
 class FileSystemStore(WholeStore):
-    """A file system on which files are only written where there is none."""
+    """A file system on which new files are written, and none is replaced."""
 
     why_not = "it knows neither conditions nor a rename that replaces a file at one instant"
 
     @abstractmethod
     def _opened(self, path: str) -> AbstractContextManager[Source]:
-        """Open a file for reading, in whatever version."""
+        """Open a file for reading, in the version that it has at that moment."""
 
     @abstractmethod
     def _kind(self, path: str) -> str:
@@ -92,15 +92,15 @@ class FileSystemStore(WholeStore):
 
     @abstractmethod
     def _listed(self, folder: str) -> Iterator[Listed]:
-        """Yield the files and folders directly in a folder, the folders with sizes below 0."""
+        """Yield the files and folders directly in a folder; the size of a folder is below 0."""
 
     @abstractmethod
     def _make_folder(self, folder: str) -> None:
-        """Make a folder, and those above it."""
+        """Make a folder, and the folders above it that are missing."""
 
     @abstractmethod
     def _create(self, path: str, like: FileState | None = None) -> Any:  # noqa: ANN401  a file object
-        """Open a file for writing that must not be there, where the file system can tell.
+        """Create a file and open it for writing; fail if it exists, where the file system can tell.
 
         Args:
             path: Where.
@@ -119,7 +119,7 @@ class FileSystemStore(WholeStore):
 
     @contextmanager
     def open(self, path: str, state: FileState) -> Iterator[Source]:
-        """Open a file for reading. Which version is read, is not certain."""
+        """Open a file for reading. Another version than `state` may be read."""
         del state
         with ExitStack() as stack:
             source = stack.enter_context(self._opened(path))
@@ -129,7 +129,7 @@ class FileSystemStore(WholeStore):
                 stack.close()  # without the error, which need not be one of reading
 
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
-        """Whether there is such a file, or a folder, if the path ends with a slash."""
+        """Return whether the file exists, or the folder, if the path ends with a slash."""
         self.traffic.add("list")
         path = prefix.rstrip("/")
         with self.named(path):
@@ -150,7 +150,7 @@ class FileSystemStore(WholeStore):
         yield from sorted(one for one in found if posixpath.basename(one.key) >= start)
 
     def remove(self, path: str) -> None:
-        """Remove a file. None need be there."""
+        """Remove a file; a file that does not exist is no error."""
         with self.named(path), suppress(FileNotFoundError):
             self._remove(path)
 
@@ -159,7 +159,7 @@ class FileSystemStore(WholeStore):
     def _publish(
         self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
-        """Write a file where there is none."""
+        """Write a file under a name that no file has."""
         del like
         if replaces is not None:
             raise AssertionError(self.why_not)
@@ -182,7 +182,7 @@ class FileSystemStore(WholeStore):
     def _take_back(
         self, path: str, data: LocalFile, error: BaseException, *, is_ours: bool
     ) -> None:
-        """Remove what was begun, if it is the beginning of our bytes.
+        """Remove the file under `path` if its bytes are the beginning of our new file.
 
         Args:
             path: Where it is.
@@ -211,17 +211,17 @@ class FileSystemStore(WholeStore):
         ) from error
 
     def _holds(self, path: str, data: LocalFile) -> bool:
-        """Whether the file under a name has exactly these bytes."""
+        """Return whether the file under a path has exactly the bytes of `data`."""
         if not self._exists(path):
             return False
         with self._opened(path) as source:
             return source.size == data.size and _begins(data, source)
 
     def _make_folder_of(self, path: str) -> None:
-        """Make the folder of a new file; if that fails, opening the file says why.
+        """Make the folder of a new file, and those above it. Errors are left to opening the file.
 
-        If somebody else makes one of the same folders at that instant, SFTP's `mkdir` fails and
-        those below are not made: so it is tried once for each folder of the path.
+        If another program makes one of the same folders at that instant, SFTP's `mkdir` fails and
+        the folders below are not made: so it is tried once for each folder of the path.
         """
         folder = posixpath.dirname(path)
         for _ in filter(None, folder.split("/")):
@@ -236,7 +236,7 @@ class FileSystemStore(WholeStore):
             file.write(piece)
 
     def _check(self, path: str, data: LocalFile) -> FileState:
-        """Check that size and end of a file are those that were sent.
+        """Check that a file has the size and last bytes that were sent; return its state.
 
         Raises:
             VerificationFailed: If they are not.
@@ -262,7 +262,7 @@ class FileSystemStore(WholeStore):
 
     @contextmanager
     def named(self, path: str) -> Iterator[None]:
-        """Turn whatever a file system raises into errors that name the file."""
+        """Turn all errors of a file system into errors that name the file."""
         try:
             with redacting():
                 yield
@@ -309,7 +309,7 @@ class FsspecStore(FileSystemStore):
         return without_secrets(self._base + path)
 
     def place(self, path: str) -> Hashable:
-        """Return where a file is, which for HTTPS may be a place on GCS or Azure."""
+        """Return a key of a file's location; an HTTPS URL may be a location on GCS or Azure."""
         return place_of_https(self.spell(path)) or super().place(path)
 
     def state(self, path: str) -> FileState | None:
@@ -356,7 +356,7 @@ class FsspecStore(FileSystemStore):
 
 
 class NewNameStore(FileSystemStore):
-    """A file system that renames, but not in place of another file at one instant."""
+    """A file system that renames files, but cannot replace a file at one instant."""
 
     why_not = "its rename does not replace a file at one instant"
     is_replacing = False
@@ -364,7 +364,7 @@ class NewNameStore(FileSystemStore):
     def _publish(
         self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
-        """Write a file beside its place, compare its end, and rename it.
+        """Write a temporary file in the same folder, compare its end, and rename it.
 
         Raises:
             VerificationFailed: If it was not kept as it was sent.
@@ -412,7 +412,7 @@ class NewNameStore(FileSystemStore):
         replaces: FileState | None,
         error: BaseException,
     ) -> FileState:
-        """Find out what became of a rename that did not answer plainly.
+        """Find out whether a rename has happened whose answer was lost or unclear.
 
         Once the temporary name is gone, the rename has happened, or never will.
 
@@ -454,7 +454,7 @@ class NewNameStore(FileSystemStore):
         ) from error
 
     def _clean_up(self, temporary: str, error: BaseException) -> None:
-        """Remove the temporary file; if that fails, the error says that it is left."""
+        """Remove the temporary file; if that fails, add to `error` that it is left."""
         try:
             self._reconnect_if_lost()
             if self._exists(temporary):
@@ -466,20 +466,20 @@ class NewNameStore(FileSystemStore):
                 error.add_note(f"{self.spell(temporary)} is left: remove it")
 
     def _hide(self, temporary: str, like: FileState) -> None:
-        """Let nobody else read a file that `_carry_over` has not yet given its mode."""
+        """Make a temporary file unreadable for others until `_carry_over` gives it its mode."""
 
     def _carry_over(self, temporary: str, like: FileState) -> None:
-        """Give a file the attributes of another one."""
+        """Give a file the attributes of `like`."""
 
     @abstractmethod
     def _rename(self, temporary: str, path: str, *, replaces: bool) -> None:
-        """Rename a file; fail if there is one of the other name that it does not replace."""
+        """Rename a file; unless it `replaces`, fail if the new name exists."""
 
     def _reconnect(self) -> None:
-        """Open the connection anew, after an answer was lost."""
+        """Open the connection again, after an answer was lost."""
 
     def _reconnect_if_lost(self) -> None:
-        """Open the connection anew, if it does not answer."""
+        """Open the connection again, if it does not answer."""
 
 
 class RenamingStore(FsspecStore, NewNameStore):
@@ -491,7 +491,7 @@ class RenamingStore(FsspecStore, NewNameStore):
 
 
 class SftpStore(FsspecStore, NewNameStore):
-    """A server of SFTP, through fsspec and paramiko; one thread at a time uses it."""
+    """An SFTP server, through fsspec and paramiko; one thread at a time uses it."""
 
     kind = "SFTP"
     why_not = ""
@@ -509,11 +509,11 @@ class SftpStore(FsspecStore, NewNameStore):
         self.endpoint = f"{self.kind} {self._fs.client.get_transport().get_username()}"
 
     def notes(self) -> tuple[str, ...]:
-        """Return what could not be kept, a clause each."""
+        """Return the attributes of old files that new ones could not get, a clause each."""
         return tuple(self._notes)
 
     def _check_host(self) -> None:
-        """Check that the server's key is the one in `~/.ssh/known_hosts`, if any is there.
+        """Check that the server's key is the one in `~/.ssh/known_hosts`, if it has one.
 
         Raises:
             StoreProblem: If it is another one.
@@ -540,7 +540,7 @@ class SftpStore(FsspecStore, NewNameStore):
     def _publish(
         self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
-        """Write a file where links lead to, since a rename would replace the link."""
+        """Write a file to the target of symbolic links, since a rename would replace the link."""
         with self.named(path):
             path = self._followed(path)
         return super()._publish(path, data, replaces, like)
@@ -577,9 +577,9 @@ class SftpStore(FsspecStore, NewNameStore):
         return self._fs.ftp.open(path, "wx")
 
     def _send(self, data: LocalFile, file: Any) -> None:  # noqa: ANN401  a file of paramiko's
-        """Write without waiting for each answer, and then look at all of them.
+        """Write all bytes without waiting for answers, then check all answers.
 
-        By itself paramiko drops the errors among them.
+        By itself paramiko drops the errors among the answers.
         """
         answers = getattr(file, "_reqs", None)
         file.set_pipelined(answers is not None)
@@ -611,7 +611,7 @@ class SftpStore(FsspecStore, NewNameStore):
             self._fs.ftp.rename(temporary, path)  # fails if there is a file
 
     def why_not_exclusive(self, folder: str) -> str:
-        """Try whether a rename leaves a file alone that has the name, as the protocol has it."""
+        """Try whether a rename fails if the new name exists, as the protocol says."""
         names = [temporary_beside(posixpath.join(folder, "scratch")) for _ in range(2)]
         try:
             with self.named(folder):
@@ -696,7 +696,7 @@ _WITH_RENAME = frozenset(("ftp", "ftps", "smb", "webhdfs", "webHDFS"))
 
 
 def temporary_beside(path: str) -> str:
-    """Return a hidden name in the same folder that nothing has."""
+    """Return a hidden name in the same folder that no file has."""
     folder, _, name = path.rpartition("/")
     suffix = f".bloomify-{secrets.token_hex(8)}.tmp"
     while len(f".{name}{suffix}".encode()) > _MAX_NAME_BYTES:
@@ -705,7 +705,7 @@ def temporary_beside(path: str) -> str:
 
 
 def _begins(data: LocalFile, source: Source) -> bool:
-    """Whether a file begins with all the bytes of a source."""
+    """Return whether the new file `data` begins with all bytes of `source`."""
     return source.size <= data.size and all(
         source.read_at(start, start + len(piece)) == piece
         for start, piece in _cut(data, source.size)
@@ -713,7 +713,7 @@ def _begins(data: LocalFile, source: Source) -> bool:
 
 
 def _cut(data: LocalFile, size: int) -> Iterator[tuple[int, bytes]]:
-    """Yield position and bytes of the first `size` bytes, some megabytes at a time."""
+    """Yield position and bytes of pieces of the first `size` bytes, some megabytes each."""
     start = 0
     for piece in data.pieces():
         part = piece[: max(0, size - start)]
@@ -723,7 +723,7 @@ def _cut(data: LocalFile, size: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _changed_ms(found: Any) -> int:  # noqa: ANN401  as the file system says it
-    """Return when a file was changed, milliseconds since the epoch; 0 if that is not said."""
+    """Return when a file was changed, milliseconds since 1970 UTC; 0 if it is not known."""
     for key in (*TIMES, "created"):
         changed = found.get(key)
         if changed:

@@ -1,4 +1,4 @@
-"""HDFS: files are written beside their place, and take it by one step of the name node.
+"""HDFS as a store: files are written beside their place, and renamed by the name node.
 
     a new file          the rename fails if there is a file of that name
     in place of one     the rename replaces it at one instant. There is no condition: size and time
@@ -50,18 +50,18 @@ _ACTIONS = (
     "rwx",
 )
 _NO_ACCESS_LISTS = ("AclException", "UnsupportedOperationException", "RpcNoSuchMethodException")
-"""What a name node says that keeps no access lists."""
+"""Errors of a name node that keeps no access lists."""
 
 
 class HdfsStore(NewNameStore, TableStore):
-    """A name node, or several that are one file system. Paths may begin with a slash or not."""
+    """The file system of one or several name nodes; paths may begin with a slash or not."""
 
     why_not = ""
     is_replacing = True
     reads_name_version = True
 
     def __init__(self, base: str) -> None:
-        """Use it. Nothing is asked yet.
+        """Use the file system at a URL; no request is made yet.
 
         Args:
             base: `hdfs://host:port` or `hdfs://nameservice`.
@@ -82,16 +82,16 @@ class HdfsStore(NewNameStore, TableStore):
         return self._base + _rooted(path)
 
     def place(self, path: str) -> Hashable:
-        """Return where a file is."""
+        """Return a key of the file's location."""
         return self.endpoint, self.name, _rooted(path)
 
     def notes(self) -> tuple[str, ...]:
-        """Return what could not be kept, a clause each."""
+        """Return the attributes of old files that new ones could not get, a clause each."""
         return tuple(dict.fromkeys(self._notes))
 
     @contextmanager
     def named(self, path: str) -> Iterator[None]:
-        """Turn what hdfs-native raises into errors that name the file."""
+        """Turn errors of hdfs-native into errors that name the file."""
         with naming(self.spell(path)):
             yield
 
@@ -111,7 +111,7 @@ class HdfsStore(NewNameStore, TableStore):
 
     @contextmanager
     def open(self, path: str, state: FileState) -> Iterator[HdfsSource]:
-        """Open a file in the version that was found."""
+        """Open a file for reading, in the given state."""
         source = self._opened_as(path)
         if source.version.etag != state.token:
             raise self.changed(path)
@@ -139,20 +139,20 @@ class HdfsStore(NewNameStore, TableStore):
         return data, _state_of_version(version)
 
     def objects(self, prefix: str, *, start_after: str = "") -> Iterator[Listed]:
-        """Yield the files whose names begin with a prefix, without a slash in front."""
+        """Yield the files whose paths begin with a prefix; paths are without a leading slash."""
         found = (_listed(one) for one in self._walk(prefix.rpartition("/")[0]))
         yield from sorted(
             one for one in found if one.key > start_after and one.key.startswith(prefix.lstrip("/"))
         )
 
     def look(self, path: str) -> tuple[int | None, bool]:
-        """See `TableStore`."""
+        """Return the size of a file in bytes, or None; see `TableStore`."""
         if self._kind(path) == "directory":
             return None, self.has_prefix(f"{path}/")
         return super().look(path)
 
     def _walk(self, folder: str) -> list[hdfs_native.FileStatus]:
-        """Return the files in a folder and in those below, as it is at some moment."""
+        """Return the files in a folder and in the folders below it, as of one moment."""
         root = _rooted(folder)
         self.traffic.add("list")
         for _ in range(_TRIES):
@@ -171,7 +171,7 @@ class HdfsStore(NewNameStore, TableStore):
         )
 
     def folders(self, prefix: str) -> Iterator[str]:
-        """Yield the names of the folders right below a folder."""
+        """Yield the names of the folders directly in a folder."""
         yield from sorted(_name(one) for one in self._entries(prefix) if one.isdir)
 
     def _entries(self, folder: str) -> list[hdfs_native.FileStatus]:
@@ -183,7 +183,7 @@ class HdfsStore(NewNameStore, TableStore):
             return []
 
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
-        """Whether there is such a file, or a folder with anything in it."""
+        """Return whether the file exists, or a folder that is not empty."""
         if prefix and not prefix.endswith("/"):
             return self._kind(prefix) == "file"
         return any(_name(one).endswith(suffix) for one in self._entries(prefix))
@@ -202,12 +202,12 @@ class HdfsStore(NewNameStore, TableStore):
     # ------------------------------------------------------------ writing
 
     def remove_empty(self, folder: str) -> None:
-        """Remove a folder, if nothing is in it."""
+        """Remove a folder if it is empty."""
         with suppress(Exception):
             self._client.delete(_rooted(folder), recursive=False)
 
     def create_file(self, path: str, fd: int, size: int) -> FileState:
-        """Write the bytes of an open file where there is none."""
+        """Write the bytes of an open file under a name that no file has."""
         file = LocalFile(size)
         try:
             for start in range(0, size, PIECE_BYTES):
@@ -226,7 +226,7 @@ class HdfsStore(NewNameStore, TableStore):
     def _publish(
         self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
-        """Write a file that has the access list of the one it replaces."""
+        """Write a file, and give it the access list of the file that it replaces."""
         if replaces is not None and like is not None:
             with self.named(path):
                 access = self._access(path)
@@ -234,7 +234,7 @@ class HdfsStore(NewNameStore, TableStore):
         return super()._publish(path, data, replaces, like)
 
     def _access(self, path: str) -> list[hdfs_native.AclEntry]:
-        """Return the access list of a file: what it has beside its permissions."""
+        """Return the access list of a file: its entries besides the permissions."""
         try:
             found: list[hdfs_native.AclEntry] = self._client.get_acl_status(_rooted(path)).entries
         except Exception as error:
@@ -285,7 +285,7 @@ class HdfsStore(NewNameStore, TableStore):
 
 
 def _whole_list(entries: list[hdfs_native.AclEntry], permission: int) -> list[hdfs_native.AclEntry]:
-    """Return an access list with the entries that a file's permissions stand for.
+    """Return an access list with the entries that the file's permissions stand for added.
 
     In front of an access list, the bits of the group are the mask that limits its entries.
     """
@@ -315,7 +315,7 @@ def _state_of_version(version: Version) -> FileState:
 
 
 def _listed(one: hdfs_native.FileStatus) -> Listed:
-    """Return what a name node says of a file; a size below 0 for a folder."""
+    """Return the entry of a listing from a name node's status; a folder has a size below 0."""
     version = Version.of(one)
     size = -1 if one.isdir else version.size
     return Listed(one.path.strip("/"), size, version.etag, version.changed_ns)

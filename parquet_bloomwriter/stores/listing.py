@@ -1,4 +1,4 @@
-"""The Parquet files that a URL names: a file, all below a folder, or what a pattern matches.
+"""Find the Parquet files that a URL names: a file, all files below a folder, or a pattern.
 
 What counts as a file of a folder is as in `source.folders`, what a pattern matches is as in
 `source.listing`. Objects are listed by the store that writes them, other files by their own file
@@ -39,19 +39,19 @@ class RemoteFile:
 
     url: str
     size: int
-    """Bytes; 0 if that is not known."""
+    """Size of the file, bytes; 0 if that is not known."""
 
     inner: str
-    """Its path below the prefix or the folder of the pattern; its name, if it was named itself."""
+    """Path below the prefix or the folder of the pattern; the file's name, if the URL names it."""
 
     is_found: bool = True
-    """Whether it was found below a prefix or by a pattern, and not named itself."""
+    """Whether the file was found below a prefix or by a pattern, and not named by the URL."""
 
 
 def find_remote(url: str, leftovers: Leftovers | None = None) -> list[RemoteFile]:
     """Find the files that a URL names, in the order of their names.
 
-    A name that is not there is taken for a file: opening it says so.
+    If nothing of that name exists, the URL counts as that of a file; opening it reports the error.
 
     Args:
         url: Of a file, a folder or a pattern.
@@ -109,7 +109,7 @@ def _matching(store: TableStore, pattern: str) -> list[RemoteFile]:
 
 
 def candidates_in(store: TableStore, prefix: str, leftovers: Leftovers) -> Candidates[Listed]:
-    """List the objects below a prefix that count by their names, and those that might.
+    """List the objects below a prefix that count by their names, and those whose bytes decide.
 
     Args:
         store: Where they are.
@@ -130,7 +130,7 @@ def candidates_in(store: TableStore, prefix: str, leftovers: Leftovers) -> Candi
 def parquet_among(
     store: TableStore, doubtful: Sequence[Listed], leftovers: Leftovers
 ) -> list[Listed]:
-    """Return the objects that are Parquet by their last or first bytes."""
+    """Return the objects whose first or last bytes are the magic of Parquet."""
 
     def why_not(one: Listed) -> Why | None:
         return why_not_by_magic(one.size, lambda start, stop: store.read(one.key, start, stop)[0])

@@ -1,4 +1,4 @@
-"""Objects, or ranges of them, that were read, kept on this machine for all its processes.
+"""A cache on disk of objects, or ranges of them, shared by all processes of this machine.
 
     $XDG_CACHE_HOME/parquet-bloomwriter/objects/NAME    by default ~/.cache
 
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source.base import Range
 
 MAX_BYTES = 1 << 30
-"""Of all files together."""
+"""Most bytes of all files of the cache together."""
 
 _LENGTH_BYTES = 8
 _PIECE_BYTES = 4 << 20
 _USED_S = 60.0
-"""A file's time of use is noted again after so many seconds."""
+"""Seconds after which a file's time of use is noted again."""
 
 _ABANDONED_S = 86_400.0
-"""Age of a temporary file whose writer must be dead."""
+"""Age in seconds from which the writer of a temporary file counts as dead."""
 
 _SWEEPS = 16
-"""How often files are removed while `MAX_BYTES` are written."""
+"""Number of clean-ups while `MAX_BYTES` are written."""
 
 _MAX_CHECKED = 10_000
-"""Files of which it is remembered that they were checked."""
+"""Number of files that are remembered as checked."""
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
@@ -62,28 +62,28 @@ _TEMPORARY = "new-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptObject:
-    """A file of the cache, open for reading; who opened it closes it."""
+    """A file of the cache, open for reading; whoever opened it closes it."""
 
     fd: int
     path: str
     num_bytes: int
-    """Bytes kept, from the file's beginning."""
+    """Bytes of the object in this file, from the file's beginning."""
 
     etag: str
-    """Of the object, with its quotes."""
+    """ETag of the object, with its quotes."""
 
     size: int
-    """Of the object, bytes."""
+    """Size of the whole object, bytes."""
 
     ranges: tuple[Range, ...]
-    """What the bytes are, one range behind the other."""
+    """Ranges of the object that the file holds, in the order of its bytes."""
 
 
 class NewKept:
-    """A file that is being written; nobody sees it before `keep`."""
+    """A file of the cache that is being written; no process sees it before `keep`."""
 
     def __init__(self, folder: Path) -> None:
-        """Begin a file.
+        """Begin a temporary file.
 
         Raises:
             OSError: If there is no place for it.
@@ -104,7 +104,7 @@ class NewKept:
 
 
 class ObjectCache:
-    """The files of one folder. Safe in threads, and with other processes."""
+    """The cache files of one folder. Safe in threads, and with other processes."""
 
     def __init__(self, folder: Path, *, max_bytes: int = MAX_BYTES) -> None:
         """Use a folder, which need not exist."""
@@ -115,7 +115,7 @@ class ObjectCache:
         self._lock = Lock()
 
     def get(self, name: str) -> KeptObject | None:
-        """Open what is kept under a name; None if that is nothing, or broken."""
+        """Open the cache file of a name; None if there is none, or if it is broken."""
         path = self.folder / _file_name(name)
         try:
             if not is_own(self.folder.stat()):
@@ -144,7 +144,7 @@ class ObjectCache:
     def keep(  # noqa: PLR0913  what is noted of a file
         self, new: NewKept, name: str, *, etag: str, size: int, ranges: Sequence[Range], crc: int
     ) -> None:
-        """Give a file its name; the file stays open, and its owner closes it by `discard`.
+        """Rename a finished file to its name in the cache; it stays open, and `discard` closes it.
 
         Args:
             new: The file, to which all bytes have been written.
@@ -175,7 +175,7 @@ class ObjectCache:
             self._sweep()
 
     def forget(self, name: str) -> None:
-        """Remove what is kept under a name."""
+        """Remove the cache file of a name."""
         with contextlib.suppress(OSError):
             (self.folder / _file_name(name)).unlink(missing_ok=True)
 
@@ -215,7 +215,7 @@ class ObjectCache:
             self._checked.add(_state_of(found))
 
     def _sweep(self) -> None:
-        """Remove the files that were not used for the longest time, down to `max_bytes`."""
+        """Remove the files unused for the longest time, until at most `max_bytes` are left."""
         with contextlib.suppress(OSError):
             self._remove_oldest()
 
@@ -239,7 +239,7 @@ class ObjectCache:
 
 
 def default_cache() -> ObjectCache:
-    """Return the cache of this user; one that keeps nothing, if the user has no home."""
+    """Return the cache of this user; without a home folder, a cache that keeps nothing."""
     folder = (cache_folder() or Path(os.devnull)) / "objects"
     with _lock:
         if folder not in _caches:

@@ -1,4 +1,4 @@
-"""Requests that must be carried out once: a version is published, an entry of a log is created.
+"""Requests that must be carried out once: publish a version, create an entry of a log.
 
 A store that breaks the connection may have carried the request out. If it is repeated then, the
 repetition is refused because the first one was carried out: a lost answer looks like a conflict. So
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.base import State, Store
 
 _LOOKS_S = (0.0, 1.0, 4.0)
-"""Seconds before each look at an entry whose creation was not answered."""
+"""Seconds before each check of a log entry whose creation was not answered."""
 
 
 class NoAnswer(Exception):
@@ -31,7 +31,7 @@ class NoAnswer(Exception):
 
     @property
     def is_last(self) -> bool:
-        """Whether it makes no sense to ask again."""
+        """Return whether repeating the request makes no sense."""
         return bool(getattr(self.__cause__, "is_last", False))
 
 
@@ -39,10 +39,10 @@ class Refusal(Exception):
     """The store answered that it did not carry out a request."""
 
     code = ""
-    """The error code of the store's, if it has such codes."""
+    """Error code of the store, if it has such codes."""
 
     is_absent = False
-    """Whether there is no such object."""
+    """Whether the object does not exist."""
 
     is_precondition = False
     """Whether a condition of the request did not hold."""
@@ -51,13 +51,13 @@ class Refusal(Exception):
     """Whether another request for the same object was under way."""
 
     is_busy = False
-    """Whether the store did nothing, because it has too much to do."""
+    """Whether the store did nothing because it is overloaded."""
 
     is_final = True
-    """Whether the store did nothing, and would not if it were asked again."""
+    """Whether the store did nothing, and would refuse the request again."""
 
     is_forbidden = False
-    """Whether it takes a right that the caller has not."""
+    """Whether the caller lacks the permission for the request."""
 
 
 S = TypeVar("S", bound="State")
@@ -74,7 +74,7 @@ def publish_once(  # noqa: C901, PLR0913  all that can become of a request, and 
     refused: Callable[[Refusal], Exception],
     unknown: Callable[[BaseException | None], Exception],
 ) -> S:
-    """Make a conditional request, and find out what became of it.
+    """Make a conditional request; if its answer is lost, find out whether it was carried out.
 
     Args:
         send: Makes the request once; raises Refusal, or NoAnswer.
@@ -130,9 +130,9 @@ def create_entry(  # noqa: PLR0913  what an entry is, and a promise
     content_type: str = "",
     one_writer: bool = False,
 ) -> bool:
-    """Create an entry of a log, which only one of several writers gets.
+    """Create an entry of a log; of several writers only one succeeds.
 
-    What is created is there as a whole, or not at all.
+    A created entry is there as a whole, or not at all.
 
     Args:
         store: Where the log is; it creates a file only if there is none (`why_not_exclusive`).
@@ -169,7 +169,7 @@ def create_entry(  # noqa: PLR0913  what an entry is, and a promise
 
 
 def _is_ours(store: Store, path: str, attempt: str) -> bool | None:
-    """Whether an entry has the id of an attempt; None if there is no entry."""
+    """Return whether an entry has the id of an attempt; None if there is no entry."""
     try:
         return attempt.encode() in store.read_whole(path)
     except FileNotFoundError:

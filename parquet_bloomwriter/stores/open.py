@@ -1,4 +1,4 @@
-"""From a URL to the store that it lies on: `_OF_TABLES` is the table of kinds.
+"""Open the store of a URL: `_OF_TABLES` is the table of kinds of stores.
 
     s3://bucket/key                                         boto3        `s3.store`
     gs://bucket/key                                         obstore      `conditional`
@@ -44,39 +44,39 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.base import Store, TableStore, WholeStore
 
 _PASSWORD = re.compile(r"://[^/]*:[^/]*@")
-"""A user and a password, in whatever URL of a chain (`zip://a.parquet::sftp://...`)."""
+"""A user and a password, in any URL of a chain (`zip://a.parquet::sftp://...`)."""
 
 _MAX_STORES = 64
 _VARIABLES = ("GOOGLE_", "AZURE_", "HADOOP_", "KRB5")
-"""What obstore and hdfs-native read of the environment begins so."""
+"""Prefixes of the environment variables that obstore and hdfs-native read."""
 
 
 class Place(NamedTuple):
-    """Where an object or a prefix of a table is."""
+    """The store and the key of an object or a prefix of a table."""
 
     store: TableStore
     path: str
 
 
 class OpenedUrl(NamedTuple):
-    """Where a file is that is read and written as a whole."""
+    """The store and the path of a file that is read and written as a whole."""
 
     store: WholeStore
     path: str
-    """As the store spells it."""
+    """Path of the file, as the store spells it."""
 
 
 class _Kind(NamedTuple):
-    """A kind of store that tables lie on."""
+    """A kind of store that tables can lie on."""
 
     split: Callable[[str], tuple[str, str]]
-    """Returns the URL without the key, and the key."""
+    """Splits a URL into the part before the key, and the key."""
 
     open: Callable[[str], TableStore]
-    """Opens a store by the URL without the key; nothing is asked yet."""
+    """Opens a store by the part of the URL before the key; no request is made yet."""
 
     settings: Callable[[str], Hashable]
-    """Returns the settings that a program has given for that URL."""
+    """Returns the settings that a program has given for the part of the URL before the key."""
 
 
 def _split_s3(url: str) -> tuple[str, str]:
@@ -99,7 +99,7 @@ _OF_TABLES = {
 
 
 def normal_url(url: str) -> str:
-    """Return the one spelling of a URL that tables and indexes know, without a slash at its end.
+    """Return the one spelling of a URL that tables and indexes use, without a final slash.
 
     Raises:
         InvalidArgument: If it names no bucket, has secrets in it, or names no account of Azure.
@@ -116,7 +116,7 @@ def normal_url(url: str) -> str:
 
 
 def open_place(url: str) -> Place:
-    """Open the store of a URL as `normal_url` spells it; one that was opened before is used again.
+    """Open the store of a URL that `normal_url` returned; a store is opened once and used again.
 
     Raises:
         InvalidArgument: If what the store needs is not installed, or its settings are unusable.
@@ -142,7 +142,7 @@ register(_stores.cache_clear)
 
 @contextmanager
 def open_source(url: str) -> Iterator[Source]:
-    """Open an object. All requests are for the version that was found first.
+    """Open an object for reading; all requests are for the version found by the first one.
 
     Raises:
         NotParquet: If it is empty.
@@ -161,7 +161,7 @@ def open_source(url: str) -> Iterator[Source]:
 
 
 def open_store(url: str) -> OpenedUrl:
-    """Open the store that a URL of one file lies on. S3 is not among them.
+    """Open the store of a file's URL, for any store but S3.
 
     Raises:
         InvalidArgument: If neither obstore, pyarrow nor fsspec here knows the URL, or it has a
@@ -197,7 +197,7 @@ def open_store(url: str) -> OpenedUrl:
 
 
 def open_any(url: str) -> tuple[Store, str]:
-    """Open the store that a URL of one file lies on, S3 included; and return the path on it.
+    """Open the store of a file's URL, S3 included; return the store and the path on it.
 
     Raises:
         As `open_store`.
@@ -210,7 +210,7 @@ def open_any(url: str) -> tuple[Store, str]:
 
 @contextmanager
 def reaching(url: str) -> Iterator[None]:
-    """Turn whatever a library raises that cannot reach a store into an error that names the URL.
+    """Turn errors of a library that cannot reach a store into an error that names the URL.
 
     Raises:
         StoreProblem: For all but errors of this package, and files that are not there.
@@ -228,7 +228,7 @@ def reaching(url: str) -> Iterator[None]:
 
 
 def check_url(url: str) -> None:
-    """Refuse a URL that has a password in it, which would end up in messages and process lists.
+    """Refuse a URL with a password, which would end up in messages and process lists.
 
     Raises:
         InvalidArgument: If it has.

@@ -1,4 +1,4 @@
-"""Objects read by ranges: long ranges in pieces, and many requests at the same time."""
+"""A source of an object on a store: long ranges are read in pieces, by parallel requests."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source.base import Range
 
 PIECE_BYTES = 8 * 1024 * 1024
-"""Bytes that are read or written at once."""
+"""Most bytes that are read or written by one request."""
 
 _THREADS = 16
-"""Requests at the same time for one object."""
+"""Number of parallel requests for one object."""
 
 
 class ObjectReader(RangeReader):
@@ -30,7 +30,7 @@ class ObjectReader(RangeReader):
 
     @abstractmethod
     def _request(self, start: int, stop: int) -> bytes:
-        """Ask for the bytes [start, stop), at most `PIECE_BYTES`."""
+        """Request the bytes [start, stop), at most `PIECE_BYTES`."""
 
     def _fetch(self, start: int, stop: int) -> bytes:
         return self._fetch_all([(start, stop)])[0]
@@ -45,12 +45,12 @@ class ObjectReader(RangeReader):
             return [_joined(some, islice(answers, len(some))) for some in cut]
 
     def for_arrow(self) -> object:
-        """Return a file of pyarrow's that reads through this source."""
+        """Return a file of pyarrow that reads through this source."""
         return as_arrow_file(self)
 
 
 def _joined(pieces: list[Range], answers: Iterable[bytes]) -> bytes:
-    """Return the bytes of neighbouring pieces, up to the first that came short."""
+    """Return the joined bytes of neighbouring pieces, up to the first piece that is too short."""
     whole = []
     for (start, stop), data in zip(pieces, answers, strict=True):
         whole.append(data)

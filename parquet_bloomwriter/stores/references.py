@@ -1,7 +1,7 @@
-"""What refers to an object from outside: `replace.external_references` for buckets.
+"""Find what refers to an object from outside: `replace.external_references` for buckets.
 
-Each place costs a request, so what was found of a prefix is kept for a minute: a thousand objects
-of one table ask once. A prefix that cannot be listed counts as a table's: unknown is not "no".
+Each prefix costs a request, so the result for a prefix is kept for a minute: a thousand objects of
+one table need one request. A prefix that cannot be listed counts as a table's: unknown is not "no".
 Hadoop writes no checksum files on stores.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _KEPT_S = 60.0
 _THREADS = 32
-"""Requests at the same time."""
+"""Number of parallel requests."""
 
 _SUMMARY = TableFormat(
     kind=ReferenceKind.SUMMARY_METADATA,
@@ -42,7 +42,7 @@ _SUMMARY = TableFormat(
     signs=("_metadata",),
     remedy="",
 )
-"""Not a table's records, but found like those. It is not read, and counts above all folders."""
+"""A `_metadata` file: found like the records of a table, not read, and counts above all folders."""
 
 _WITH_FOLDERS = tuple(one for one in FORMATS if one.signs)
 
@@ -51,7 +51,7 @@ register(_kept.clear)
 
 
 def find_references(store: Store, key: str) -> Iterator[Reference]:
-    """Yield what refers to an object, the nearest first.
+    """Yield the external references to an object, the nearest first.
 
     Raises:
         StoreProblem: If the store does not answer.
@@ -66,10 +66,10 @@ def find_references(store: Store, key: str) -> Iterator[Reference]:
 
 
 def find_records_above(urls: Iterable[str]) -> tuple[Reference, ...]:
-    """Find the records of table formats below prefixes, and below those above.
+    """Find the records of table formats in prefixes, and in the prefixes above them.
 
-    All places are asked at the same time; what was found is kept for a minute. Records count where
-    they count for `replace.external_references.find_table_records`. Prefixes above that may not be
+    All places are asked in parallel; the results are kept for a minute. Records count where they
+    count for `replace.external_references.find_table_records`. Prefixes above that may not be
     listed are passed over: rights are often given for one table only.
 
     Args:
@@ -85,7 +85,7 @@ def find_records_above(urls: Iterable[str]) -> tuple[Reference, ...]:
 
 
 def find_records_below(root: str, folders: Iterable[str]) -> Iterator[Reference]:
-    """Yield the records of other tables in folders below a prefix, by one listing of all of it.
+    """Yield the records of other tables below a prefix, found by one listing of all its objects.
 
     Args:
         root: URL of the prefix.
@@ -121,7 +121,7 @@ def find_records_below(root: str, folders: Iterable[str]) -> Iterator[Reference]
 
 
 def _above(url: str, sign: str, endings: tuple[str, ...]) -> Iterator[str]:
-    """Yield the prefixes of which an object is a sign, as `TableFormat` has signs and endings."""
+    """Yield the prefixes that an object marks as a table, by sign and endings of a format."""
     if not sign.endswith("/"):
         if url.endswith(f"/{sign}"):
             yield url.removesuffix(f"/{sign}")
@@ -134,14 +134,14 @@ def _above(url: str, sign: str, endings: tuple[str, ...]) -> Iterator[str]:
 
 
 def _upwards(folder: str) -> Iterator[tuple[str, Reach]]:
-    """Yield a folder and those above it, as prefixes, each with the reaches that count there."""
+    """Return a folder and those above it, as prefixes with the reaches that count there."""
     names = folder.split("/") if folder else []
     prefixes = ["".join(f"{one}/" for one in names[:depth]) for depth in range(len(names), -1, -1)]
     return zip(prefixes, reaches_upwards([*reversed(names), ""]), strict=True)
 
 
 def _places_above(url: str) -> Iterator[tuple[str, str, TableFormat, bool]]:
-    """Yield a bucket's URL, a prefix, a format, and whether the prefix is one above."""
+    """Yield bucket URL, prefix, format, and whether the prefix lies above `url`."""
     store, key = open_place(url)
     for depth, (prefix, reaches) in enumerate(_upwards(key)):
         for one in _WITH_FOLDERS:
@@ -161,7 +161,7 @@ def _record_at(
 def _record(
     store: Store, prefix: str, one: TableFormat, *, passes_over_forbidden: bool = False
 ) -> Reference | None:
-    """Find the records of one format right below a prefix."""
+    """Return the records of one format directly below a prefix, or None."""
     place = (store.endpoint, store.name, prefix, one.kind, passes_over_forbidden)
     then, found = _kept.get(place, (0.0, None))
     if 0 <= time.monotonic() - then < _KEPT_S:
@@ -178,7 +178,7 @@ def _record(
 
 
 def _has(store: Store, name: str, endings: tuple[str, ...]) -> bool:
-    """Whether there is a file of this name, or a folder with a name of such an ending in it."""
+    """Return whether a file exists; for a name with a slash, a folder with such an ending."""
     if name.endswith("/"):
         return store.has_prefix(name, suffix=endings or "")
     return store.has_prefix(name, suffix=name.rpartition("/")[2])

@@ -1,4 +1,4 @@
-"""Column chunks -> their values as Parquet stores them, by pyarrow."""
+"""The values of column chunks as Parquet stores them, read by pyarrow."""
 
 from parquet_bloomwriter.values.dictionary import DictionaryPage, page_in
 from parquet_bloomwriter.values.pages import is_bomb, is_near

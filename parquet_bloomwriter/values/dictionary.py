@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
 _REMOTE_CHUNK_BYTES = 1024 * 1024
-"""Chunks up to so many bytes are read from stores by one request."""
+"""Most bytes of a chunk that is read from a store by one request."""
 
 _REMOTE_HEADER_BYTES = 1024
 """Bytes read for each page header on stores."""
@@ -108,13 +108,13 @@ _CHECKSUM = StructSchema.of({"PageHeader": StructKind(slots={4: (_CRC, I32)})})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DictionaryPage:
-    """A dictionary page whose header was read, and found plausible."""
+    """A dictionary page whose header was read and is plausible."""
 
     num_values: int
-    """Entries; all are values of the chunk, but for those that no row refers to."""
+    """Number of entries, which include all values of the chunk, and perhaps others."""
 
     num_bytes: int
-    """Bytes of the entries as PLAIN, uncompressed."""
+    """Length of the entries in PLAIN encoding, uncompressed, bytes."""
 
     leaf: Leaf
     codec: int
@@ -122,13 +122,13 @@ class DictionaryPage:
 
     source: Source
     start: int
-    """Position of the header in `source`."""
+    """Position of the page's header in `source`."""
 
     stop: int
-    """Position past the page."""
+    """Position past the page in `source`."""
 
     def batches(self, *, max_rows: int | None = None) -> Iterator[pa.Array]:
-        """Yield the entries, as stored, at most `max_rows` at once; see `LeafReader.batches`.
+        """Yield the entries, as stored, at most `max_rows` in an array; see `LeafReader.batches`.
 
         Raises:
             OSError: If the page is not what its header was taken for, or fails its checksum.
@@ -159,7 +159,7 @@ class DictionaryPage:
             )
 
     def _as_file(self, page: bytes) -> bytes:
-        """Return a file whose only page is this one."""
+        """Return the bytes of a Parquet file that has only this page."""
         try:
             table = scan(page, _CHECKSUM)
         except MalformedFile as error:
@@ -211,7 +211,7 @@ def find_dictionary(
 def page_in(
     data: bytes, leaf: Leaf, codec: int, *, most_bytes: int = _MAX_INT32
 ) -> DictionaryPage | None:
-    """View a dictionary page that was read; None if it is none, or is not plausible.
+    """View a dictionary page that was read; None if it is another page, or not plausible.
 
     Args:
         data: The page with its header, and nothing else.
@@ -234,7 +234,7 @@ def page_in(
 def _page_of(
     table: NDArray[np.int64], source: Source, leaf: Leaf, extent: Extent, data: bytes | None
 ) -> DictionaryPage | None:
-    """Return the first of these pages if it can be a dictionary of values of the leaf's type.
+    """Return the first page if it can be a dictionary of the leaf's type, or None.
 
     `data` is the chunk if it is in memory, or None.
     """
@@ -268,7 +268,7 @@ def _page_of(
 
 
 def _is_certain(pages: Pages, footer: Footer, row_group: int, leaf: Leaf, extent: Extent) -> bool:
-    """Return whether these pages are a dictionary, and data pages that all refer to it."""
+    """Return whether the pages are a dictionary and data pages that all refer to it."""
     table = pages.table
     if pages.problem or not len(table[1:]) or implausible(table, extent, leaf):
         return False
@@ -291,7 +291,7 @@ def _refer_to_dictionary(table: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _walk_bytes(data: bytes, extent: Extent) -> Pages:
-    """Walk a chunk that is in memory; positions are those in the file."""
+    """Return the pages of a chunk that is in memory; positions are those in the file."""
     size = len(data)
     pages = walk(BufferSource(data), replace(extent, start=0, stop=size, limit=size))
     table = pages.table.copy()
@@ -305,7 +305,7 @@ def _walk_bytes(data: bytes, extent: Extent) -> Pages:
 def _alone(
     source: Source, footer: Footer, leaf: Leaf, row_group: int, extent: Extent
 ) -> DictionaryPage | None:
-    """Look at the dictionary page only, which ends where the data pages begin."""
+    """Return the dictionary page by its header only, as it ends where the data pages begin."""
     stop = int(footer.chunks.values[row_group, leaf.ordinal, ChunkField.DATA_PAGE_OFFSET])
     if not extent.start < stop <= min(extent.stop, extent.limit):
         return None
@@ -314,7 +314,7 @@ def _alone(
 
 
 def _by_index(source: Source, footer: Footer, leaf: Leaf, row_group: int, extent: Extent) -> Pages:
-    """Look at all headers at the same time, where the offset index says that they are."""
+    """Read all page headers at once, at the positions that the offset index gives."""
     nothing = Pages(table=np.empty((0, PAGE_COLUMNS), np.int64), stop=extent.start)
     chunk = footer.chunks.values[row_group, leaf.ordinal]
     start = int(chunk[ChunkField.OFFSET_INDEX_OFFSET])
@@ -336,7 +336,7 @@ def _by_index(source: Source, footer: Footer, leaf: Leaf, row_group: int, extent
 
 
 def _plain_bytes(array: pa.Array, leaf: Leaf) -> int:
-    """Return the bytes that values, none of them null, take in PLAIN encoding."""
+    """Return the length of an array without nulls in PLAIN encoding, bytes."""
     width = leaf.plain_width
     if width is not None:
         return len(array) * width

@@ -42,16 +42,16 @@ def file_of_page(  # noqa: PLR0913  what a page header says
 _I32, _I64, _BINARY, _LIST, _STRUCT = (
     bytes([1 << 4 | kind]) for kind in (I32, I64, BINARY, LIST, STRUCT)
 )
-"""Headers of fields of these types, whose id is that of the field before plus 1."""
+"""Header bytes of fields of these types, whose id is that of the field before plus 1."""
 
 _ONE_I32, _ONE_BINARY, _ONE_STRUCT, _TWO_STRUCTS = b"\x15", b"\x18", b"\x1c", b"\x2c"
-"""Headers of lists."""
+"""Header bytes of lists."""
 
 _END = b"\0"
 
 
 def _skipping(header: bytes, ids: int = 1) -> bytes:
-    """Return a field header that leaves out the next ids."""
+    """Return a field header with an id that is higher by `ids`: some fields are left out."""
     return bytes([header[0] + (ids << 4)])
 
 
@@ -61,7 +61,7 @@ def _numbers(header: bytes, *numbers: int) -> bytes:
 
 
 def _page_header(num_values: int, unpacked: int, packed: int, crc: int | None) -> bytes:
-    """Return the header of a DATA_PAGE of PLAIN values."""
+    """Return the bytes of the header of a DATA_PAGE with PLAIN values."""
     data_page, plain, rle = 0, 0, 3
     return b"".join(
         (
@@ -74,7 +74,7 @@ def _page_header(num_values: int, unpacked: int, packed: int, crc: int | None) -
 
 
 def _file_metadata(leaf: Leaf, codec: int, num_values: int, num_bytes: int) -> bytes:
-    """Return a FileMetaData of one row group and column, whose only page is at byte 4."""
+    """Return a FileMetaData with one row group and column, whose only page is at byte 4."""
     kind, length = stored_as(leaf)
     name = bytes([len(LEAF_NAME)]) + LEAF_NAME.encode()
     required = plain = encode_zigzag(0)

@@ -1,4 +1,4 @@
-"""The pages of a column chunk by their headers: where they lie, how large they are, what they hold.
+"""The pages of a column chunk, by their headers: positions, sizes, numbers of values.
 
     chunk = [dictionary page] data page ... data page
     page  = PageHeader, then `compressed_page_size` bytes
@@ -62,7 +62,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
 REMOTE_TAIL = 16 * 1024
-"""Sources that would rather read so many bytes than make another request are remote."""
+"""Bytes; a source that reads at least so many from the end rather than make another request counts
+as remote."""
 
 _FIRST_PAGES = 64
 _FIRST_WINDOW = 64
@@ -70,62 +71,62 @@ _SLACK = 16
 """Bytes read beyond the length of the header before: headers of one chunk are nearly alike."""
 
 _HARMLESS_BYTES = 32 * 1024 * 1024
-"""Bytes of an unpacked page; a larger page must fit the footer and what its codec can do."""
+"""Bytes; an unpacked page that is larger must fit the footer and its codec."""
 
 _MOST_UNPACKED = {0: 1, 1: 64, 2: 1100, 3: 300, 4: 1 << 22, 5: 300, 6: 1 << 16, 7: 300}
-"""parquet.thrift, CompressionCodec -> bytes that one stored byte can become, at most."""
+"""Most bytes to which a stored byte can unpack, by codec (parquet.thrift, CompressionCodec)."""
 
 _BOMB_RATIO = 64
-"""Bytes to which a stored byte of a large page unpacks, at most, if the page is read for a
-sample."""
+"""Largest ratio of unpacked to stored bytes of a large page that is read for a sample."""
 
 CODECS = frozenset(_MOST_UNPACKED)
-"""The codecs that are known."""
+"""Numbers of the known codecs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """Positions of a column chunk, with its sizes and codec by the footer."""
+    """The range of a column chunk, with its sizes and codec by the footer."""
 
     start: int
-    """Position of its first page header."""
+    """Position of the first page header."""
 
     stop: int
     """`start` and the chunk's compressed size. Some writers leave the dictionary page out of it."""
 
     limit: int
-    """Position where the footer begins."""
+    """Position of the footer."""
 
     num_values: int
-    """Nulls included."""
+    """Number of values, nulls included."""
 
     num_uncompressed: int
-    """Bytes of all pages."""
+    """Uncompressed size of all pages, bytes."""
 
     codec: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pages:
-    """The pages that a walk came across, n in number."""
+    """The n pages found by a walk through a column chunk."""
 
     table: NDArray[np.int64]
-    """Shape (n, `PAGE_COLUMNS`); see `kernels.layout`. Positions are absolute."""
+    """Columns of each page, shape (n, `PAGE_COLUMNS`); see `kernels.layout`. Positions are
+    absolute."""
 
     stop: int
-    """Position past the last page."""
+    """Position past the last page that was found."""
 
     problem: str = ""
-    """The problem of the header at `stop`; empty if the walk found all values."""
+    """Problem of the header at `stop`; "" if the walk found all values."""
 
     @property
     def num_values(self) -> int:
-        """Values in the data pages, nulls included."""
+        """Number of values in the data pages, nulls included."""
         return int(self.table[is_data(self.table), PAGE_NUM_VALUES].sum())
 
 
 def is_data(table: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which pages are data pages, shape (n,)."""
+    """Return for each page whether it is a data page, shape (n,)."""
     kinds = table[:, PAGE_TYPE]
     flags: NDArray[np.bool_] = (kinds == DATA_PAGE) | (kinds == DATA_PAGE_V2)
     return flags
@@ -137,7 +138,7 @@ def is_near(source: Source) -> bool:
 
 
 def extent_of(footer: Footer, row_group: int, ordinal: int) -> Extent | None:
-    """Return where pyarrow looks for the pages of a column chunk; None if that is no position."""
+    """Return the range of a column chunk in which pyarrow looks for pages; None if impossible."""
     chunk = footer.chunks.values[row_group, ordinal]
     start = int(chunk[ChunkField.DATA_PAGE_OFFSET])
     if 0 < chunk[ChunkField.DICTIONARY_PAGE_OFFSET] < start:
@@ -155,7 +156,7 @@ def extent_of(footer: Footer, row_group: int, ordinal: int) -> Extent | None:
 
 
 def walk(source: Source, extent: Extent) -> Pages:
-    """Walk a column chunk from header to header, until all of its values are accounted for.
+    """Find the pages of a column chunk from header to header, until all values are found.
 
     Raises:
         OSError: If reading fails.
@@ -166,7 +167,7 @@ def walk(source: Source, extent: Extent) -> Pages:
 
 
 def _walk_file(source: FileSource, extent: Extent) -> Pages:
-    """Let the kernel `walk_file` find the pages; what is wrong with one, the loop here words."""
+    """Find the pages by the kernel `walk_file`; on a problem, by the loop that words it."""
     parts, room, problem = [], _FIRST_PAGES, FULL
     position, left = extent.start, extent.num_values
     while problem == FULL:
@@ -184,7 +185,7 @@ def _walk_file(source: FileSource, extent: Extent) -> Pages:
 
 
 def walk_headers(read_at: Callable[[int, int], bytes], extent: Extent) -> Pages:
-    """Walk a column chunk by a function that returns bytes; see `walk`."""
+    """Find the pages of a column chunk by a function that returns bytes; see `walk`."""
     rows: list[tuple[int, ...]] = []
     position, seen, window, problem = extent.start, 0, _FIRST_WINDOW, ""
     while seen < extent.num_values and position < extent.limit:
@@ -204,7 +205,7 @@ def walk_headers(read_at: Callable[[int, int], bytes], extent: Extent) -> Pages:
 def _header_at(
     read_at: Callable[[int, int], bytes], position: int, limit: int, window: int
 ) -> tuple[int, ...] | str:
-    """Return a page by its header; or what is wrong with the header."""
+    """Return a page's columns by its header, or the problem of the header."""
     while True:
         stop = min(position + window, limit)
         try:
@@ -263,7 +264,7 @@ def check_pages(
 
 
 def is_bomb(packed: int, unpacked: int) -> bool:
-    """Whether a page unpacks to more memory than a sample is worth.
+    """Return whether a page unpacks to more memory than a sample is worth.
 
     Args:
         packed: Bytes of the page as it is stored.
@@ -273,7 +274,7 @@ def is_bomb(packed: int, unpacked: int) -> bool:
 
 
 def _more_follow(source: Source, extent: Extent, position: int) -> bool:
-    """Return whether a data page with values begins there, or further on in the chunk."""
+    """Return whether a data page with values begins at a position or later in the chunk."""
     if position >= extent.stop:
         return False
     rest = walk(source, replace(extent, start=position, num_values=1)).table
@@ -284,7 +285,7 @@ def _more_follow(source: Source, extent: Extent, position: int) -> bool:
 def _first_pages(
     source: Source, footer: Footer, leaf: Leaf, row_group: int
 ) -> tuple[NDArray[np.int64], str]:
-    """Look at the headers to which the footer leads, in one request if that can be."""
+    """Return the pages to which the footer leads, by one request if possible, and a problem."""
     chunk = footer.chunks.values[row_group, leaf.ordinal]
     fields = (ChunkField.DICTIONARY_PAGE_OFFSET, ChunkField.DATA_PAGE_OFFSET)
     starts = sorted({int(chunk[field]) for field in fields if 0 < chunk[field] < footer.start})
@@ -308,7 +309,7 @@ def _first_pages(
 
 
 def implausible(table: NDArray[np.int64], extent: Extent, leaf: Leaf) -> str:
-    """Return why the size of a page cannot be, in a clause; empty if all can be.
+    """Return why the sizes of pages are impossible, a clause; "" if all are possible.
 
     Args:
         table: The pages, shape (n, `PAGE_COLUMNS`).

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LEAF_NAME = "leaf"
 _INT96_BYTES = 12
 _NO_ENCODINGS = b"\x05"
-"""An empty list, compact bytes: size 0, type i32."""
+"""Thrift compact bytes of an empty list: size 0, type i32."""
 _CHUNK_INTEGERS = (
     (4, TType.I32, ChunkField.CODEC),
     (5, TType.I64, ChunkField.NUM_VALUES),
@@ -53,7 +53,7 @@ def physical_path(leaf: Leaf) -> str:
 
 
 def physical_metadata(footer: Footer, leaf: Leaf) -> pq.FileMetaData:
-    """Make the physical footer of one leaf.
+    """Return the physical footer of one leaf, as pyarrow's metadata.
 
     Raises:
         OSError: If it cannot be made, or pyarrow cannot parse it (a chunk lacks required fields,

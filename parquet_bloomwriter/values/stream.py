@@ -37,10 +37,10 @@ _MAX_BATCH_ROWS = 128 * 1024
 _READ_BYTES = 1024 * 1024
 _REMOTE_READ_BYTES = 16 * 1024 * 1024
 MOST_READ_AHEAD = 128 * 1024 * 1024
-"""Bytes of a chunk on a store that is read at once; a larger one is read piece by piece."""
+"""Most bytes of a chunk on a store that are read at once; a larger chunk is read piece by piece."""
 
 _MAX_VALUE_BYTES = 64 * 1024 * 1024
-"""Chunks whose values are larger on average are not read: decoding holds several at once."""
+"""Largest mean size of values that are read, bytes: decoding holds several values at once."""
 
 _NANOSECONDS_PER_DAY = 86_400 * 10**9
 
@@ -64,10 +64,10 @@ class LeafReader:
         self._footer = footer
         self._leaf = leaf
         self._metadata: list[pq.FileMetaData] = []
-        """The second footer, once it is made; readers of single chunks share it."""
+        """The second footer once it was made; readers of single chunks share it."""
 
     def of_chunk(self, row_group: int) -> LeafReader:
-        """Return a reader that asks a store for all of one column chunk at most once.
+        """Return a reader that requests all of one column chunk from a store at most once.
 
         The reader keeps the chunk's bytes in memory, if they are at most `MOST_READ_AHEAD`. Of
         sources that are near, it is this reader.
@@ -142,12 +142,12 @@ class LeafReader:
             yield from _distinct(arrays) if dictionary else arrays
 
     def _read_ahead(self, row_group: int) -> Source:
-        """Read the chunk by one request if it is on a store, and not too large for memory."""
+        """Return the source, or on a store one with the chunk in memory if it is not too large."""
         span = self._span_to_hold(row_group)
         return self._source if span is None else Held(self._source, *span)
 
     def _span_to_hold(self, row_group: int) -> tuple[int, int] | None:
-        """Return the position of the chunk's bytes; None if they are not read all at once."""
+        """Return the range of the chunk's bytes; None if they are not read at once."""
         extent = extent_of(self._footer, row_group, self._leaf.ordinal)
         if is_near(self._source) or extent is None:
             return None
@@ -155,13 +155,13 @@ class LeafReader:
         return (start, stop) if 0 < stop - start <= MOST_READ_AHEAD else None
 
     def _physical_metadata(self) -> pq.FileMetaData:
-        """Return the second footer; two threads may make it twice at the same time."""
+        """Return the second footer; two threads may make it at the same time."""
         if not self._metadata:
             self._metadata.append(physical_metadata(self._footer, self._leaf))
         return self._metadata[0]
 
     def _complete(self, batches: Iterator[pa.RecordBatch], row_group: int) -> Iterator[pa.Array]:
-        """Yield the column of each batch; check at the end that no row is missing."""
+        """Yield the column of each batch; at the end, check that no row is missing."""
         rows = 0
         for batch in batches:
             rows += batch.num_rows
@@ -171,7 +171,7 @@ class LeafReader:
             raise OSError(f"{rows} rows can be read, but the metadata counts {promised}")
 
     def _num_rows(self, row_group: int) -> int:
-        """Return the rows of the chunk: its values, nulls included, unless values repeat."""
+        """Return the number of rows: of values, nulls included, unless values repeat."""
         if Repetition.REPEATED in self._leaf.repetitions:
             return int(self._footer.row_groups.value(RowGroupField.NUM_ROWS)[row_group])
         return int(self._chunk(row_group)[ChunkField.NUM_VALUES])
@@ -191,7 +191,7 @@ class LeafReader:
         return max(1, min(_MAX_BATCH_ROWS, _BATCH_BYTES * rows // size))
 
     def _extent(self, row_group: int) -> tuple[int, int]:
-        """Return the number of values and their bytes, by the metadata; at least 1 of each."""
+        """Return the number of values and their size in bytes by the metadata; each at least 1."""
         chunk = self._chunk(row_group)
         values = int(chunk[ChunkField.NUM_VALUES])
         size = int(chunk[ChunkField.TOTAL_UNCOMPRESSED_SIZE])
@@ -237,7 +237,7 @@ def are_odd_instants(stored: NDArray[np.uint8]) -> bool:
 
 
 def _flat(array: pa.Array) -> pa.Array:
-    """Take the leaf out of the groups around it; null and empty groups have no values."""
+    """Return the leaf's array without its groups; null and empty groups have no values."""
     import pyarrow as pa
 
     while True:
@@ -250,7 +250,7 @@ def _flat(array: pa.Array) -> pa.Array:
 
 
 def _distinct(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
-    """Yield the entries of dictionaries to which any row refers.
+    """Yield the dictionary entries to which any row refers.
 
     pyarrow makes a copy of the dictionary for every batch, and does not check the references.
 

@@ -1,1 +1,1 @@
-"""What can be done with files: each module has one verb, composed of what lies below."""
+"""The public verbs on files: each module has one verb, composed of the packages below."""

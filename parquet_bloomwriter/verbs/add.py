@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 _FAR_ABOVE = 2
-"""By this factor the rate of a filter that is kept may be above the asked: that of writers who size
-filters by the usual formula is 1.5 times."""
+"""A note is made if the exact rate of a kept filter is more than so many times the asked rate.
+Filters of writers that size them by the usual formula have 1.5 times the rate."""
 
 
 _NUMBERS = {
@@ -52,10 +52,10 @@ _NUMBERS = {
     PhysicalType.FLOAT: "<f",
     PhysicalType.DOUBLE: "<d",
 }
-"""How statistics store numbers, as `struct` has it."""
+"""Format of numbers in statistics, as in `struct`, by physical type."""
 
 _LEAST_SORTED = 3
-"""Row groups from which their order is no chance."""
+"""Fewest row groups whose ascending order is not taken for chance."""
 
 _SORTED = (
     "sorted: by minimum and maximum, a lookup reads one row group already; a filter gains nothing "
@@ -254,7 +254,7 @@ def _column_reports(
     reports: Mapping[Chunk, ChunkReport],
     plan: Plan | None,
 ) -> tuple[ColumnReport, ...]:
-    """Sum up by column; the plan knows where new filters are."""
+    """Return the reports of the columns, with the offsets of new filters from the plan."""
     placed = {(place.row_group, place.column): place for place in plan.filters} if plan else {}
     chunks = dict(reports)
     for chunk, place in placed.items():
@@ -310,7 +310,7 @@ def _slow_down_scans(footer: Footer, plan: Plan, *, is_on_store: bool) -> bool:
 
 
 def _sorted_columns(footer: Footer, leaves: Sequence[Leaf]) -> Iterator[int]:
-    """Yield the columns of which no value is within the bounds of two row groups, by statistics."""
+    """Yield ordinals of columns no value of which is within the bounds of two row groups."""
     if footer.num_row_groups < _LEAST_SORTED:
         return
     leaves = [leaf for leaf in leaves if _looks_sorted(footer, leaf)]
@@ -354,7 +354,7 @@ def _looks_sorted(footer: Footer, leaf: Leaf) -> bool:
 
 
 def _notes_on_kept(chunks: Iterable[ChunkReport], asked: float) -> Iterator[str]:
-    """Yield what is to be known of filters that were kept, if their rate is far above the asked."""
+    """Yield notes on kept filters whose rate is far above the asked rate."""
     kept = (one.fpp for one in chunks if one.status is Status.KEPT)
     worst = max((fpp for fpp in kept if fpp is not None), default=0.0)
     if worst > _FAR_ABOVE * asked:
@@ -371,7 +371,7 @@ def _column_options(
     fpp: Rate | Mapping[str, Rate],
     ndv: int | Mapping[str, int] | None,
 ) -> dict[int, FilterOptions]:
-    """Options by leaf ordinal, in the order chosen."""
+    """Return the options of each chosen column by leaf ordinal, in the order chosen."""
     rates = settle_per_column(leaves, chosen, rates_of(fpp), default=options.fpp)
     counts = settle_per_column(leaves, chosen, ndv, default=None)
     settled = {}

@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Input, Source
 
 _SAMPLED_ROW_GROUPS = 4
-"""Row groups of a file whose values are looked at."""
+"""Row groups of a file from which values are sampled."""
 
 _BUFFER = "a buffer"
-"""What a file without a path is called."""
+"""Name of an input without a path."""
 
 _LEFT_OUT = (
     "not in the command: only an ordinal can name it there, and that differs between the files; "
@@ -161,7 +161,7 @@ def merge_advice(
 
 
 def _merged(same: Mapping[int, ColumnAdvice], reports: Sequence[AdviseReport]) -> ColumnAdvice:
-    """Judge a column of several reports, given by the numbers of those that have it."""
+    """Judge a column of several reports; `same` has its advice by the number of the report."""
     every = list(same.values())
     parts = [one.evidence for one in every if one.evidence is not None]
     first = every[0]
@@ -275,19 +275,19 @@ def _advice(column: _Column, evidence: ColumnProfile, fpp: float) -> ColumnAdvic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Survey:
-    """Gathers the evidence of single columns of one file, several at once."""
+    """Collects the evidence on the columns of one file, several columns at once."""
 
     source: Source
     footer: Footer
     known: CachedFooter
     values: NDArray[np.int64]
-    """Nulls included, shape (r, c)."""
+    """Number of values, nulls included, shape (r, c)."""
 
     nulls: NDArray[np.int64]
-    """-1 where unknown, shape (r, c)."""
+    """Number of nulls, -1 where unknown, shape (r, c)."""
 
     filters: Mapping[int, Sequence[StoredFilter]]
-    """By leaf ordinal."""
+    """Stored filters by leaf ordinal."""
 
     sample_rows: int
 

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Input
 
 _FEW_VALUES = 64
-"""Up to this number of values, single blocks are read instead of whole filters."""
+"""Most values for which single blocks are read instead of whole filters."""
 
 _KEPT_BYTES = 64 * 1024 * 1024
-"""Bytes of whole filters that are kept as long as the file is open."""
+"""Most bytes of whole filters that are cached while the file is open."""
 
 
 class BloomFile:
@@ -237,7 +237,7 @@ class BloomFile:
         return lookups.any_of(found)
 
     def _kept_filter(self, row_group: int, leaf: Leaf) -> Sbbf | None:
-        """Return a filter, read or kept in memory; None if there is no filter to be trusted."""
+        """Return a filter, from memory or the file; None without a filter to be trusted."""
         place = (row_group, leaf.ordinal)
         if place not in self._kept:
             try:

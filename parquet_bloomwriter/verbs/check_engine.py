@@ -77,23 +77,23 @@ _MAGIC_BYTES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """A file, its copies, and what is asked about them."""
+    """A file, its copies, and the values that engines are asked for."""
 
     absent: Question
     present: Sequence[Question]
     leaves: Sequence[Leaf]
-    """The columns with filters."""
+    """Leaf columns with filters."""
 
     footer: Footer
     plain: Path
-    """A link to the file."""
+    """Path of a link to the file."""
 
     with_filters: Path
     without: Path
-    """The copies without data."""
+    """Paths of the copies without data."""
 
     intact: Path
-    """The copy with the data of the columns, and without filters."""
+    """Path of the copy with the data of the columns, and without filters."""
 
 
 def check_engine(  # noqa: PLR0913  all but two by keyword
@@ -174,7 +174,7 @@ def check_engine(  # noqa: PLR0913  all but two by keyword
 def _askings(
     engines: str | Sequence[str] | None, command: str | None, python: str | None, timeout_s: float
 ) -> tuple[dict[str, Asking], list[EngineCheck]]:
-    """Return what asks each engine, by its name, and the outcome for engines that are missing.
+    """Return by name the functions that ask the engines, and the outcome for missing engines.
 
     Raises:
         InvalidArgument: If one is not known, or none is installed.
@@ -295,7 +295,7 @@ def _write_files(path: str, source: Source, case: _Case) -> None:
 def _write_copy(
     source: Source, footer: Footer, path: Path, new: bytes, columns: Collection[int] = ()
 ) -> None:
-    """Write a copy with the data pages of these columns only, and with a footer of its own."""
+    """Write a copy with the data pages of only these columns, and with a new footer."""
     with path.open("wb") as file:
         for start, stop in _kept(footer, columns):
             for at in range(start, stop, _PIECE_BYTES):
@@ -307,7 +307,7 @@ def _write_copy(
 
 
 def _kept(footer: Footer, columns: Collection[int]) -> Iterator[Range]:
-    """Yield the bytes before the footer that are in no column chunk of other columns."""
+    """Yield the ranges before the footer that are in no column chunk of other columns."""
     others = [ordinal for ordinal in range(len(footer.leaves)) if ordinal not in columns]
     starts = footer.chunk_starts()[:, others].ravel()
     sizes = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, others].ravel()

@@ -42,22 +42,22 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileOutcome(Generic[R]):
-    """What became of one file."""
+    """The outcome of a verb for one file."""
 
     path: str
-    """Its path or URL, as `output` without secrets."""
+    """Path or URL of the file; like `output` without secrets."""
 
     output: str | None
-    """Where the new version was to go; None for in place."""
+    """Path of the new version; None for a verb in place."""
 
     report: R | None
-    """What the verb returned; None if it failed."""
+    """Report of the verb; None if it failed."""
 
     error: BaseException | None
-    """Why it failed: an error of this library, an `OSError`, or whatever else the verb raised."""
+    """Error of the verb if it failed: of this library, an `OSError`, or any other."""
 
     def __str__(self) -> str:
-        """What the report says, or what the error does."""
+        """Return the text of the report or of the error."""
         if self.error is None:
             return str(self.report)
         is_foreseen = isinstance(self.error, BloomwriterError | OSError)
@@ -74,10 +74,10 @@ class FileOutcome(Generic[R]):
 
 
 class BackingUp(Protocol[R_co]):
-    """A verb that keeps the file that it replaces."""
+    """A verb that can keep the file that it replaces."""
 
     def __call__(self, path: str, output: str | None, jobs: int, /, *, backup_dir: str) -> R_co:
-        """Work on a file, and keep its old version in the folder `backup_dir`."""
+        """Apply the verb to a file, and keep the old version in the folder `backup_dir`."""
         ...
 
 
@@ -172,7 +172,7 @@ def for_each_file(  # noqa: PLR0913  all by keyword
 def _with_all_arguments(
     verb: Callable[..., R], *, has_output: bool, keywords: Sequence[str]
 ) -> Callable[..., R]:
-    """Return `verb`, or, if it takes a path alone, what takes an output and threads, too.
+    """Return `verb`, or a function with three arguments for a verb that takes only a path.
 
     Raises:
         InvalidArgument: If it takes neither.
@@ -191,29 +191,29 @@ def _with_all_arguments(
 
 
 def _takes(verb: Callable[..., object], *arguments: object, **options: object) -> bool:
-    """Whether a callable takes arguments; True if that is not known."""
+    """Return whether a callable takes arguments; True if that is not known."""
     try:
         signature(verb).bind(*arguments, **options)
     except TypeError:
         return False
-    except ValueError:  # It is written in C, and says nothing of its arguments.
+    except ValueError:  # A callable in C may have no signature.
         return True
     return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileTask:
-    """A file to be worked on, and where its versions go."""
+    """A file to which a verb is applied, and the paths of its new and old versions."""
 
     path: str
     size: int
-    """Bytes; 0 if it is not there, which opening it reports."""
+    """Size of the file, bytes; 0 if it does not exist, which opening it reports."""
 
     output: str | None
-    """Where the new version goes; None for in place."""
+    """Path of the new version; None for in place."""
 
     backup_dir: str | None
-    """The folder for the old version; None to keep none."""
+    """Folder in which the old version is kept; None if it is not kept."""
 
 
 def find_tasks(
@@ -223,7 +223,7 @@ def find_tasks(
     backup_dir: StrPath | None = None,
     leftovers: Leftovers | None = None,
 ) -> list[FileTask]:
-    """Find the files that inputs of `for_each_file` name, and decide where their versions go.
+    """Find the files that inputs of `for_each_file` name, and choose the paths of their versions.
 
     Args:
         inputs: As for `for_each_file`.
@@ -261,9 +261,9 @@ def find_tasks(
 
 
 def _backups_among(files: Iterable[InputFile]) -> set[str]:
-    """Return the paths of the backups that lie beside the files whose old versions they are.
+    """Return the paths of backups that lie beside the files of which they are old versions.
 
-    None is among those that are named themselves, or on a store.
+    Files that are named themselves, or on a store, are never taken for backups.
     """
     real = {one.path: os.path.realpath(one.path) for one in files if not is_far(one.path)}
     originals = set(real.values())
@@ -314,7 +314,7 @@ def _attempt(
     dry_run: bool,  # noqa: FBT001  given by position
     task: FileTask,
 ) -> FileOutcome[R]:
-    """Apply a verb to a file, and return what it raises, except what is meant to end the run."""
+    """Return the outcome of a verb for a file; raise only what is meant to end the run."""
     path, target = task.path, task.output
     options = {} if task.backup_dir is None else {"backup_dir": task.backup_dir}
     try:
@@ -328,7 +328,7 @@ def _attempt(
 
 
 def _notes_on(late: Future[FileOutcome[R]], interruption: KeyboardInterrupt) -> list[str]:
-    """Return what is to be said of a file that was worked on when the run was interrupted."""
+    """Return notes on a file that a verb was working on when the run was interrupted."""
     if late.cancelled():
         return []
     error = late.exception()
@@ -344,28 +344,28 @@ def _notes_on(late: Future[FileOutcome[R]], interruption: KeyboardInterrupt) -> 
 
 
 _REMOTE_JOBS = 16
-"""Threads for files on stores, if nobody says how many: they wait for most of their time."""
+"""Default number of threads for files on stores, which wait for most of their time."""
 
 
 class InputFile(NamedTuple):
-    """A file that an input names."""
+    """A file that an input names, or that was found by an input."""
 
     path: str
     size: int
-    """Bytes; 0 if it is not there."""
+    """Size of the file, bytes; 0 if it does not exist."""
 
     is_found: bool
-    """Whether it was found in a folder or by a pattern, and not named itself."""
+    """Whether the file was found in a folder or by a pattern, and not named itself."""
 
     name: str
-    """Relative to a folder; the plain name of what a pattern matches."""
+    """Path relative to the folder; for a pattern, the plain file name."""
 
     place: str
-    """Relative to the folder, or to the one before the pattern."""
+    """Path relative to the folder, or to the folder before the pattern."""
 
 
 def missing(inputs: Iterable[str]) -> list[FileNotFoundError]:
-    """List the inputs that are plain names of files that are not there, as errors.
+    """Return errors for the inputs that are plain names of files that do not exist.
 
     A folder or a pattern that matches nothing is reported by `find_files`.
     """
@@ -377,7 +377,7 @@ def missing(inputs: Iterable[str]) -> list[FileNotFoundError]:
 
 
 def find_files(inputs: Iterable[str], leftovers: Leftovers | None = None) -> list[InputFile]:
-    """Find the files that inputs of `for_each_file` name, each once, whatever links lead to it.
+    """Find the files that inputs of `for_each_file` name; each once, however many links lead to it.
 
     Args:
         inputs: As for `for_each_file`.
@@ -397,12 +397,12 @@ def find_files(inputs: Iterable[str], leftovers: Leftovers | None = None) -> lis
 
 
 def is_folder_or_pattern(given: str) -> bool:
-    """Whether an input may stand for several files."""
+    """Return whether an input may stand for several files."""
     return os.path.isdir(given) or is_pattern(given)
 
 
 def _is_missing(given: str) -> bool:
-    """Whether there is no such file; False if that cannot be seen: opening it says more."""
+    """Return whether no such file exists; False if that cannot be seen: opening it says more."""
     try:
         os.stat(given)
     except (FileNotFoundError, NotADirectoryError):
@@ -452,7 +452,7 @@ def _check_backups_are_local(folder: str, paths: Iterable[str | None]) -> None:
 
 
 def _folders(named: Iterable[str], output: str | None) -> list[str]:
-    """Folders that hold many of the files: inputs, those before patterns, and that of outputs."""
+    """Return folders with many of the files: inputs, folders before patterns, and of outputs."""
     folders = [_folder_of(given) for given in named if is_folder_or_pattern(given)]
     return folders if output is None else [*folders, output]
 
@@ -501,7 +501,7 @@ def _outputs(files: list[InputFile], output: str | None, *, many: bool) -> Seque
 
 
 def _check_stays_below(found: InputFile) -> None:
-    """Refuse a key of an object that as a path would lead out of the folder of the outputs.
+    """Refuse an object's key that, as a path, would lead out of the folder of the outputs.
 
     Raises:
         InvalidArgument: If it would.
@@ -515,7 +515,7 @@ def _check_stays_below(found: InputFile) -> None:
 
 
 def _below(folder: str, names: list[str], *, done: str) -> list[str]:
-    """Paths in a folder, each of one file.
+    """Return paths in a folder for the files of these names; refuse two files with one path.
 
     Raises:
         InvalidArgument: If several files would have the same.

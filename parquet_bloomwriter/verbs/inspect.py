@@ -79,7 +79,7 @@ def inspect(
 
 
 def values_and_nulls(footer: Footer) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the values of every column chunk, nulls included, and the nulls of every column chunk.
+    """Return the number of values, nulls included, and of nulls of every column chunk.
 
     Returns:
         Two arrays of shape (row groups, columns): the values, and the nulls; -1 where the number of
@@ -119,7 +119,7 @@ def _column(footer: Footer, leaf: Leaf, filters: Sequence[FilterFacts]) -> Colum
 
 
 class _Facts:
-    """Describes the filters of one file."""
+    """Describes the stored filters of one file."""
 
     def __init__(self, footer: Footer, filters: Sequence[StoredFilter]) -> None:
         self._footer = footer
@@ -158,7 +158,7 @@ def _ndv(bits: Sbbf, num_values: int) -> float:
 
 
 def _places(footer: Footer, filters: Sequence[StoredFilter]) -> dict[tuple[int, int], FilterPlace]:
-    """Find the place of each filter, by row group and leaf ordinal.
+    """Return the place of each filter, by row group and leaf ordinal.
 
     Only the starts of chunks are used, because their sizes may be false. Behind the last row group,
     the places "row-group" and "end" are the same. Filters there count as placed like the filters of

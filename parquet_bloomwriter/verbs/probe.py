@@ -89,7 +89,7 @@ def probe(  # noqa: PLR0913  all but two by keyword
 
 
 class Openables(NamedTuple):
-    """What sources name."""
+    """The files that sources name, in the form that `probe_locations` opens."""
 
     files: list[Openable]
     passed_over: tuple[PassedOver, ...] = ()

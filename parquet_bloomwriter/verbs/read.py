@@ -340,7 +340,7 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     hash_kind: HashKind,
     refused: Mapping[str, bool],
 ) -> LogicalTable | IcebergRows | None:
-    """Return what is asked for of a table with metadata; None if the source is none.
+    """Return the rows that are asked for of a Delta or Iceberg table; None for other sources.
 
     Args:
         source: What the verb was given.
@@ -361,7 +361,7 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
 
 
 def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
-    """Refuse arguments that have no meaning for a table.
+    """Refuse arguments of `read_table` and the like that have no meaning for a table.
 
     Args:
         table: The table.
@@ -379,12 +379,12 @@ def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
 
 
 def _need_no_name(*asked: object) -> bool:
-    """Whether no caller can ask for a row's file, which pyarrow does not know of open files."""
+    """Return whether no query can ask for file names, which pyarrow lacks for open files."""
     return not any(map(_may_ask_for_name, asked))
 
 
 def _may_ask_for_name(asked: object) -> bool:
-    """Whether names of columns or a condition may contain the column of file names."""
+    """Return whether columns or a condition may contain the column of file names."""
     match asked:
         case (column, str(), _):  # a condition of pyarrow's lists; its value may be beyond Python's
             return FILE_NAME in str(column)
@@ -409,7 +409,7 @@ def _checked_columns(columns: str | Projection | None, table: TableFiles) -> Pro
 
 
 def _with_index(columns: Projection, schema: pa.Schema) -> list[str]:
-    """Add the columns of the pandas index that the schema's metadata name."""
+    """Return the columns, with those of the pandas index that the schema's metadata name."""
     import json
 
     description = json.loads((schema.metadata or {}).get(b"pandas", b'{"index_columns": []}'))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Footer
 
 _WRITERS_OF_FILTERS = ("DuckDB", "ClickHouse")
-"""How `created_by` begins where the writer adds filters without being asked."""
+"""Beginnings of `created_by` of writers that add filters without being asked."""
 
 
 def strip(  # noqa: PLR0913  the verb's options, all by keyword
@@ -111,7 +111,7 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
 
 
 def _notes(footer: Footer) -> Iterator[str]:
-    """Yield what is to be known of the filters that go, if the writer may have made some."""
+    """Yield a note on the filters that go, if the file's writer may have made some."""
     created_by = footer.created_by.decode(errors="replace")
     for writer in _WRITERS_OF_FILTERS:
         if created_by.startswith(writer):

@@ -60,7 +60,7 @@ _CHANCE = 1e-8
 """Largest probability that the measured rate of a sound filter is reported to disagree."""
 
 _AHEAD_BYTES = 64 * 1024 * 1024
-"""Bytes of bitsets that may be checked at a time, or wait to be reported."""
+"""Most bytes of bitsets that are being checked or wait to be reported."""
 
 
 def verify(  # noqa: PLR0913  the verb's options, all by keyword
@@ -173,7 +173,7 @@ class _Checker:
     kind: HashKind
     progress: FilterProgress | None
     readers: dict[int, LeafReader] = field(default_factory=dict)
-    """By leaf ordinal."""
+    """Readers of columns by leaf ordinal."""
 
     def check(self, one: StoredFilter) -> FilterCheck:
         """Check one filter, and report progress.

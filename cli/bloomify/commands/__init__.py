@@ -1,1 +1,1 @@
-"""One thin module per verb."""
+"""The commands of `bloomify`: one thin module for each verb."""

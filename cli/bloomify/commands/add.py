@@ -1,4 +1,4 @@
-"""`bloomify add`, which is also `bloomify` alone."""
+"""The command `bloomify add`, which is also `bloomify` without a command."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ _filter_options = all_of(
 
 
 class AddOptions(WritingOptions, BudgetOptions, CommitOptions):
-    """All options."""
+    """All options of `add`."""
 
     columns: tuple[str, ...]
     all_columns: bool

@@ -1,4 +1,4 @@
-"""`bloomify advise`."""
+"""The command `bloomify advise`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _judged_options = all_of(
 
 
 class AdviseOptions(ReadingOptions):
-    """All options."""
+    """All options of `advise`."""
 
     columns: tuple[str, ...]
     fpp: float
@@ -93,7 +93,7 @@ def advise(
 
 
 def _check_table(ctx: click.Context, inputs: tuple[str, ...]) -> None:
-    """Check that one table is named.
+    """Check that the inputs are one table.
 
     Raises:
         click.UsageError: If not.

@@ -1,4 +1,4 @@
-"""`bloomify check-engine`."""
+"""The command `bloomify check-engine`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _asked_options = all_of(
 
 
 class CheckEngineOptions(TypedDict):
-    """All options."""
+    """All options of `check-engine`."""
 
     engines: tuple[str, ...]
     command: str | None
@@ -148,14 +148,14 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
 
 
 def _json_value(value: object) -> object:
-    """Return the value, or text for what JSON has no type of; bytes as hexadecimal digits."""
+    """Return a value for JSON: unchanged, as text, or bytes as hexadecimal digits."""
     if isinstance(value, bytes):
         return value.hex()
     return value if isinstance(value, int | float | str) else str(value)
 
 
 def _others(report: EngineReport) -> list[str]:
-    """Return the engines that are installed and were not asked."""
+    """Return the names of the installed engines that were not asked."""
     from parquet_bloomwriter.verbs.engines.queries import installed_engines
 
     asked = {one.engine for one in report.checks} | {"bloomify"}

@@ -1,4 +1,4 @@
-"""The columns of a file, shown where a command line names none."""
+"""Lists of a file's columns, shown where a command line names no column."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Location
 
 _SHOWN = 40
-"""Columns that are listed; the others are counted."""
+"""Most columns that are listed; the others are counted."""
 
 _WHOLE_NUMBERS = re.compile(r"U?INT\d+")
 _EASILY_TYPED = re.compile(r"U?INT\d+|STRING")
@@ -122,7 +122,7 @@ def _show(
     path: str | None = None,
     reads_only: bool = False,
 ) -> NoReturn:
-    """Print on standard error what is missing and what there is to choose from; then exit."""
+    """Print on standard error what is missing and what can be chosen; then exit."""
     try:
         text = choice()
     except (BloomwriterError, OSError) as error:
@@ -171,7 +171,7 @@ def _choice_of_conditions(location: Location, given: str) -> str:
 
 
 def _listed(leaves: Sequence[Leaf], *, with_ordinals: bool = False) -> str:
-    """Return a line per column: name, type, and whether it can have filters.
+    """Return a line for each column: name, type, and whether it can have filters.
 
     Args:
         leaves: The columns.
@@ -199,7 +199,7 @@ def _listed(leaves: Sequence[Leaf], *, with_ordinals: bool = False) -> str:
 
 
 def _example_of(leaves: Sequence[Leaf]) -> str:
-    """Return the name of a column that can have filters and be typed; "" if there is none."""
+    """Return the name of a column that can have filters and be typed; "" without any."""
     from parquet_bloomwriter.filters.columns import why_no_filter
 
     names = (leaf.name for leaf in leaves if leaf.name and not why_no_filter(leaf))
@@ -207,7 +207,7 @@ def _example_of(leaves: Sequence[Leaf]) -> str:
 
 
 def _listed_example_of(leaves: Sequence[Leaf]) -> str:
-    """Return such a name or, if none can be typed, an ordinal, as in a list of columns."""
+    """Return an example column for a list: a name or, if none can be typed, `#` and an ordinal."""
     from parquet_bloomwriter.column_names import listed_name
     from parquet_bloomwriter.filters.columns import why_no_filter
 

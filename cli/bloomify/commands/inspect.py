@@ -1,4 +1,4 @@
-"""`bloomify inspect`."""
+"""The command `bloomify inspect`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _shown_options = all_of(
 
 
 class InspectOptions(ReadingOptions):
-    """All options."""
+    """All options of `inspect`."""
 
     columns: tuple[str, ...]
     row_groups: bool

@@ -1,4 +1,4 @@
-"""`bloomify probe`."""
+"""The command `bloomify probe`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _shown_options = all_of(
 
 
 class ProbeOptions(ConditionOptions, PathsOptions, StateOptions):
-    """All options."""
+    """All options of `probe`."""
 
     dialect: Dialect
     murmur3_seed: int
@@ -125,7 +125,7 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Prob
 def _probe(
     locations: Sequence[Location], condition: Expression, options: ProbeOptions
 ) -> ProbeReport:
-    """Probe; also a single file that cannot be read is an entry of the report.
+    """Return the report of probing; a single unreadable file is an entry of it, too.
 
     Raises:
         InvalidArgument: If the condition does not fit the files.
@@ -149,7 +149,7 @@ def _probe(
 
 
 def _first(inputs: tuple[str, ...], state: AsOf) -> Location:
-    """Return the first file, to show what columns there are.
+    """Return the first file, whose columns are shown.
 
     Raises:
         InvalidArgument: If there is none.
@@ -163,7 +163,7 @@ def _first(inputs: tuple[str, ...], state: AsOf) -> Location:
 
 
 def _take_failures(report: ProbeReport, failures: FailureLog) -> None:
-    """Print why files could not be read."""
+    """Print why files could not be read, and add them to the failures."""
     consequence = "It might match." if len(report.files) > 1 else ""
     for file in report.failed:
         if file.error is not None:

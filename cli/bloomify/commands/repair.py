@@ -1,4 +1,4 @@
-"""`bloomify repair`."""
+"""The command `bloomify repair`."""
 
 from __future__ import annotations
 

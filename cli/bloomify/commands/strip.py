@@ -1,4 +1,4 @@
-"""`bloomify strip`."""
+"""The command `bloomify strip`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class StripOptions(WritingOptions, CommitOptions):
-    """All options."""
+    """All options of `strip`."""
 
     columns: tuple[str, ...]
 

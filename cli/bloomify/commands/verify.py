@@ -1,4 +1,4 @@
-"""`bloomify verify`."""
+"""The command `bloomify verify`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _checked_options = all_of(
 
 
 class VerifyOptions(ReadingOptions):
-    """All options."""
+    """All options of `verify`."""
 
     columns: tuple[str, ...]
     sample: int | float | None

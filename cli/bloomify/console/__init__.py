@@ -1,1 +1,1 @@
-"""The terminal: streams, messages, tables, pictures, interruption, help pages."""
+"""The terminal: streams, messages, tables, bars, interruption, help pages."""

@@ -1,4 +1,4 @@
-"""The two streams, and the signals that end a run.
+"""The two output streams, and the signals that end a run.
 
 Results go to standard output, everything else to standard error. Ctrl-C and SIGTERM undo what is
 under way, in every thread. Python raises a signal's exception only in the main thread. The other
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 PROGRAM = "bloomify"
 
 _TOLD_FROM_S = 1.0
-"""Terminals show the time of a command that took at least so many seconds."""
+"""Seconds from which the duration of a command is printed on terminals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glyphs:
-    """The characters to draw with."""
+    """The characters that bars are drawn with."""
 
     might: str = "█"
-    """A row group that might match, or the filled part of a whole."""
+    """Sign of a row group that might match, and of the filled part of a whole."""
 
     cannot: str = "▒"
-    """A row group that cannot match."""
+    """Sign of a row group that cannot match."""
 
     empty: str = "░"
-    """The rest of a whole."""
+    """Sign of the rest of a whole."""
 
     infinity: str = "∞"
 
@@ -67,7 +67,7 @@ def glyphs_for(encoding: str | None) -> Glyphs:
 
 
 class PrintingOptions(TypedDict):
-    """What is printed: `options.printing_options`."""
+    """The options of what is printed: `options.printing_options`."""
 
     as_json: bool
     quiet: bool
@@ -81,16 +81,16 @@ class Console:
     bar: Bar
     is_quiet: bool = False
     began: float = field(default_factory=time.perf_counter)
-    """Seconds."""
+    """Start of the command, seconds by `time.perf_counter`."""
 
     _errors: list[str] = field(default_factory=list, repr=False)
-    """Lines that were printed of errors."""
+    """Lines of errors that were printed."""
 
     @classmethod
     def open(cls, options: PrintingOptions) -> Console:
-        """Return the console of this process. The bar is drawn on terminals only.
+        """Return the console of this process; the progress bar is drawn on terminals only.
 
-        At the end of the command the time is told: with --verbose, and on terminals if it was long.
+        The duration is printed at the end: with --verbose, and on terminals if it was long.
 
         Raises:
             click.UsageError: If --quiet and --verbose are both given.
@@ -111,11 +111,11 @@ class Console:
 
     @property
     def seconds(self) -> float:
-        """Since the command began."""
+        """Seconds since the command began."""
         return time.perf_counter() - self.began
 
     def tell_time(self, least: float) -> None:
-        """Print how long the command took, and how many bytes per second that were.
+        """Print the duration of the command, and the bytes per second.
 
         Args:
             least: Seconds; less is not told.
@@ -136,7 +136,7 @@ class Console:
 
     @property
     def glyphs(self) -> Glyphs:
-        """The characters that standard output can draw with."""
+        """Characters for bars that standard output can encode."""
         return glyphs_for(sys.stdout.encoding)
 
     def result(self, text: str) -> None:
@@ -144,7 +144,7 @@ class Console:
         self._print(text)
 
     def paths(self, paths: Iterable[str], *, end: bytes) -> None:
-        """Print paths to standard output as the system spells them, each followed by `end`.
+        """Print paths to standard output in the system's spelling, each followed by `end`.
 
         On a terminal they are escaped, as it would obey control characters.
         """
@@ -192,21 +192,21 @@ def color() -> bool | None:
 
 
 def discard(descriptor: int) -> None:
-    """Send what is written to a broken pipe to the null device."""
+    """Redirect the output to a broken pipe to the null device."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM was received."""
+    """The exception for a SIGTERM that was received."""
 
 
 _REASONS = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
 
 
 def terminate(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Raise what SIGTERM is here, as Python's own handler does of Ctrl-C.
+    """Raise `Terminated` on SIGTERM, as Python's own handler raises for Ctrl-C.
 
     Raises:
         Terminated: Always.
@@ -216,7 +216,7 @@ def terminate(_number: int, _frame: FrameType | None) -> NoReturn:
 
 @contextmanager
 def interruptible(bar: Bar) -> Iterator[None]:
-    """Let both signals raise here and stop all threads that report to `bar`; then close it."""
+    """Let both signals raise in the block, and stop all threads that report to `bar`; close it."""
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         reason = _REASONS[signal.Signals(number)]
@@ -240,5 +240,5 @@ def interruptible(bar: Bar) -> Iterator[None]:
 
 
 def interruption_code(error: KeyboardInterrupt) -> ExitCode:
-    """Map an interruption to its exit code."""
+    """Return the exit code of an interruption."""
     return ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED

@@ -1,4 +1,4 @@
-"""Help pages with sections, and the group of commands, of which `add` is the default."""
+"""Help pages with sections, and the group of commands, whose default is `add`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ bloomify adds Bloom filters to existing Parquet files, and uses them.
 
 FILE may be a folder, a pattern, a Delta or Iceberg table, or a URL on a store."""
 _FIRST = "bloomify.first"
-"""Key in the context of click: the first argument, if it names no command."""
+"""Key in click's context for the first argument, if it names no command."""
 
 
 class Option(click.Option):
@@ -72,10 +72,10 @@ class Reading(Verb):
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are asked for."""
+    """A group of commands that are imported when they are used."""
 
     def __init__(self, *args: Any, modules: Mapping[str, str], **attributes: Any) -> None:  # noqa: ANN401  click's
-        """Name the commands.
+        """Make a group of these commands.
 
         Args:
             args: Those of click.
@@ -91,7 +91,7 @@ class LazyGroup(click.Group):
         return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's
-        """Import a command."""
+        """Import and return a command."""
         if cmd_name not in self.modules:
             return None
         module = import_module(self.modules[cmd_name])
@@ -101,17 +101,17 @@ class LazyGroup(click.Group):
 
 
 class Verbs(LazyGroup):
-    """The commands. Where the first word names no command, `add` is meant.
+    """The group of all commands, with `add` as default if the first word names no command.
 
-    The first word is a command or an input: a file called like a command is given as ./NAME.
+    The first word is a command or an input: a file named like a command is given as ./NAME.
     """
 
     default = "add"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the default command before arguments that do not begin with a command.
+        """Insert the default command before arguments that do not begin with a command.
 
-        Without any, say how to begin.
+        Without any argument, print how to begin.
         """
         if not args and not ctx.resilient_parsing:
             click.echo(_START, err=True)
@@ -186,7 +186,7 @@ def _check_input(given: str, ctx: click.Context) -> None:
 
 
 def check_no_command(given: str, ctx: click.Context) -> None:
-    """Refuse a later input that is probably a command, which must stand first.
+    """Refuse a later argument that is probably a command, which must be the first.
 
     Raises:
         click.UsageError: If no command was named, no file has that name, and the input looks like a
@@ -218,7 +218,7 @@ def _nearest_command(given: str, ctx: click.Context) -> str | None:
 
 
 class NoCommand(click.UsageError):
-    """The word in the place of a command names no command."""
+    """The error for a first word that names no command."""
 
     def __init__(
         self, given: str, near: str | None, ctx: click.Context, *, kinds: str = "no command"
@@ -236,14 +236,14 @@ def _names_something(given: str) -> bool:
 def complete_path(
     _context: click.Context, _parameter: click.Parameter | None, incomplete: str
 ) -> list[CompletionItem]:
-    """Let the shell complete the path of a file or a folder."""
+    """Return completions of the path of a file or a folder, for the shell."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="file")]
 
 
 def section(title: str) -> Callable[..., Callable[[Any], Any]]:
-    """Return a `click.option` whose options stand in one section of the help page."""
+    """Return a `click.option` whose options are in one section of the help page."""
 
     def option(*names: str, **attributes: Any) -> Callable[[Any], Any]:  # noqa: ANN401  click's
         return click.option(*names, cls=Option, section=title, **attributes)
@@ -266,14 +266,14 @@ def _write_sections(
 
 
 _LETTERS = 3
-"""Letters at the beginning that a mistyped option has in common with the one that is meant."""
+"""Number of first letters that a mistyped option has in common with the right one."""
 
 _NUMBERS = {
     "integer range": "whole number",
     "integer": "whole number",
     "float range": "number",
 }
-"""What click calls a kind of number, and what people do."""
+"""Names for people of click's kinds of numbers."""
 
 
 def _usage(error: click.UsageError) -> str:

@@ -1,4 +1,4 @@
-"""Errors as one line: where, what, what became of the file, and what to do next.
+"""Error messages as one line: place, problem, what happened to the file, and what to do next.
 
 The library's errors propose arguments of its functions; the command proposes its options instead.
 """
@@ -15,7 +15,7 @@ STANDARD_OUTPUT = "standard output"
 """The file name in errors of writing to standard output."""
 
 DEBUG = "BLOOMIFY_DEBUG"
-"""Environment variable that asks for the traceback of an unforeseen error."""
+"""Environment variable that turns on the traceback of an unforeseen error."""
 
 BUG_HINT = f"This is a bug; {DEBUG}=1 shows where."
 
@@ -34,7 +34,7 @@ _OPTIONS = {
     Way.COMMAND: "give --command (bloomify check-engine --help)",
     Way.ONE_WRITER: "{} (--one-writer)",
 }
-"""The options for what the library proposes; `{}` stands for the words of the library."""
+"""Options for the library's proposals; `{}` stands for the words of the library."""
 
 _REMEDIES = {
     errno.ENOENT: "Check the name.",
@@ -54,7 +54,7 @@ _ELSEWHERE = (
     "Write elsewhere with -o.",
     " or a smaller --max-bytes",
 )
-"""Parts of remedies that do not help where nothing is written."""
+"""Parts of remedies that do not help verbs that write nothing."""
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
@@ -66,7 +66,7 @@ def describe(
     reads_only: bool = False,
     has_remedy: bool = True,
 ) -> str:
-    """Compose the line for an error that a verb raised on `path`.
+    """Return the line for an error that a verb raised on `path`.
 
     Args:
         error: What was raised.

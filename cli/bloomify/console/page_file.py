@@ -1,4 +1,4 @@
-"""A page as a file: with all of its bytes, or not at all."""
+"""Writing of an HTML page: the file has all of its bytes, or does not exist."""
 
 # ruff: noqa: PTH112  the steps are system calls
 from __future__ import annotations

@@ -29,10 +29,10 @@ _GAP = "  "
 _NARROWEST_NAME = 8
 _NARROWEST_SENTENCE = 24
 _WIDEST = 400
-"""Columns up to which cells are padded: one very long name sticks out, and widens no other line."""
+"""Most columns to which cells are padded: one very long name then widens no other line."""
 
 _LONGEST_BAR = 20
-"""Cells of a bar in a table."""
+"""Most cells of a bar in a table."""
 
 _SHARE_CELLS = 10
 
@@ -40,7 +40,7 @@ _SHARE_CELLS = 10
 def survivors_bar(
     surviving: Collection[int], num_row_groups: int, *, glyphs: Glyphs, most: int
 ) -> str:
-    """Draw row groups from the first to the last.
+    """Return a bar of row groups, from the first to the last.
 
     Args:
         surviving: Ordinals of those that might match.
@@ -55,7 +55,7 @@ def survivors_bar(
 
 
 def share_bar(share: float, *, glyphs: Glyphs) -> str:
-    """Draw a share in [0, 1]. The bar is empty only for 0, and full only for 1."""
+    """Return a bar of a share in [0, 1]; it is empty only for 0, and full only for 1."""
     filled = round(share * _SHARE_CELLS)
     if 0 < share < 1:
         filled = min(max(filled, 1), _SHARE_CELLS - 1)
@@ -63,7 +63,7 @@ def share_bar(share: float, *, glyphs: Glyphs) -> str:
 
 
 def table(model: Table[Any], *, columns: int | None, glyphs: Glyphs = ASCII) -> str:
-    """Lay out a table; "" if it has no rows.
+    """Return a table as text; "" if it has no rows.
 
     Args:
         model: The table.
@@ -86,21 +86,21 @@ def table(model: Table[Any], *, columns: int | None, glyphs: Glyphs = ASCII) -> 
 
 
 def paragraphs(*parts: str) -> str:
-    """Put empty lines between the parts that are not empty."""
+    """Return the parts that are not empty, separated by empty lines."""
     return "\n\n".join(filter(None, parts))
 
 
 def remarks_text(
     remarks: Iterable[tuple[str, str]], *, columns: int | None, indent: int = 10
 ) -> str:
-    """Lay out remarks, pairs of a label and a sentence, one below the other."""
+    """Return remarks, pairs of a label and a sentence, as text, one below the other."""
     return "\n".join(
         labelled(label, safe(text), columns=columns, indent=indent) for label, text in remarks
     )
 
 
 def labelled(label: str, text: str, *, columns: int | None, indent: int = 10) -> str:
-    """Put a label before a text, and wrap the text beside it.
+    """Return a text with a label before it, wrapped beside the label.
 
     Args:
         label: One or two words.
@@ -122,7 +122,7 @@ def labelled(label: str, text: str, *, columns: int | None, indent: int = 10) ->
 
 
 def wrapped(text: str, columns: int) -> list[str]:
-    """Break a text into one or more lines of at most `columns`."""
+    """Return a text as one or more lines of at most `columns`."""
     lines = textwrap.wrap(text, columns, break_long_words=False, break_on_hyphens=False)
     return [shorten(line, columns) for line in lines] or [""]
 
@@ -144,7 +144,7 @@ def _text(column: Column[Any], row: object, glyphs: Glyphs) -> str:
 def _kept(
     headings: Sequence[Column[Any]], rows: Sequence[Sequence[str]], columns: int | None
 ) -> list[int]:
-    """Return the places of the columns that are shown."""
+    """Return the indexes of the columns that are shown."""
     widths = _widths(headings, rows)
     kept = list(range(len(headings)))
     extras = [place for place in kept if headings[place].is_extra]
@@ -165,7 +165,7 @@ def _total(widths: Iterable[int]) -> int:
 
 
 def _fit(headings: Sequence[Column[Any]], widths: list[int], columns: int) -> None:
-    """Make columns narrower, as far as they can be."""
+    """Make the widths of columns smaller, as far as possible."""
     places = [(0, _NARROWEST_NAME)]
     if headings[-1].is_long:
         places.insert(0, (len(widths) - 1, _NARROWEST_SENTENCE))

@@ -1,1 +1,1 @@
-"""How reports of the library are shown, as text and as JSON: one module for each verb."""
+"""Views of the library's reports, as text and as JSON: one module for each verb."""

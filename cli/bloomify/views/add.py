@@ -1,4 +1,4 @@
-"""What `add` did: a row for each column, remarks, and the plan if it was asked for."""
+"""The view of `add`: a row for each column, remarks, and the plan if it was asked for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class AddView(NewFileView["AddReport"]):
-    """Filters added to files."""
+    """The view of filters added to files."""
 
     command: ClassVar[str] = "add"
     facts: ClassVar[tuple[str, ...]] = (
@@ -41,7 +41,7 @@ class AddView(NewFileView["AddReport"]):
 
     totals: tuple[ColumnTotals, ...] = ()
     size_before: int = 0
-    """Bytes of all files; so is the next."""
+    """Size of all files before, bytes; the next field is the size after."""
 
     size_after: int = 0
 

@@ -1,4 +1,4 @@
-"""What `advise` recommends: a row for each column, and the notes below."""
+"""The view of `advise`: a row for each column, and the notes below."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.advising.report import AdviseReport, ColumnAdvice
 
 _WIDE = 130
-"""Columns of a terminal that is wide enough for reasons in the table; else they stand below it."""
+"""Columns of a terminal from which reasons are in the table; else they stand below it."""
 
 
 @dataclass(kw_only=True)
 class AdviseView(View["AdviseReport"]):
-    """Columns that deserve filters; all files are judged together."""
+    """The view of columns that deserve filters; all files are judged together."""
 
     command: ClassVar[str] = "advise"
     inputs: tuple[str, ...]
@@ -34,7 +34,7 @@ class AdviseView(View["AdviseReport"]):
 
     reports: list[AdviseReport] = field(default_factory=list)
     _together: AdviseReport | None = None
-    """What `together` returned; None since another report came."""
+    """Cached result of `together`; None after a further report was added."""
 
     def headline(self, report: AdviseReport) -> str:
         """Return the sizes of one file, or of many together."""
@@ -72,7 +72,7 @@ class AdviseView(View["AdviseReport"]):
         return paragraphs(self.headline(report), self.details(report, columns=columns))
 
     def tally(self) -> str:
-        """Return how many columns would get filters, and what those cost."""
+        """Return how many columns would get filters, and the cost of the filters."""
         report = self.together()
         if not report.added:
             return _none_added(report)

@@ -1,4 +1,4 @@
-"""What the views of all verbs share: their methods, and the frame of the JSON.
+"""The base of all verbs' views: their methods, and the frame of the JSON.
 
 The names in the JSON are a public contract: docs/reference/output.md.
 """
@@ -23,13 +23,13 @@ R = TypeVar("R")
 
 
 class View(ABC, Generic[R]):
-    """How one verb shows its reports: each file by itself, then all files together."""
+    """The view of one verb's reports: each file by itself, then all files together."""
 
     command: ClassVar[str]
     """Name of the verb."""
 
     is_brief: ClassVar[bool] = False
-    """Whether the details are so short that they are shown of each of many files."""
+    """Whether the details are so short that they are shown for each of many files."""
 
     @abstractmethod
     def headline(self, report: R) -> str:
@@ -37,7 +37,7 @@ class View(ABC, Generic[R]):
 
     @abstractmethod
     def details(self, report: R, *, columns: int | None) -> str:
-        """Return what is shown below the headline; may be empty.
+        """Return the text below the headline; may be empty.
 
         Args:
             report: The report on the file.
@@ -49,7 +49,7 @@ class View(ABC, Generic[R]):
         """Return one file's entry of `files` in the JSON."""
 
     def lack(self, report: R) -> str:  # noqa: ARG002  few verbs tell such files apart
-        """Return what a file lacks of which nothing else is said, such as "no filters"; or ""."""
+        """Return what a file lacks if nothing else is shown of it, such as "no filters"; or ""."""
         return ""
 
     @abstractmethod
@@ -69,12 +69,12 @@ class View(ABC, Generic[R]):
         """Return a few words on what was done to all files, or found in them."""
 
     def overall(self) -> Document:
-        """Return what the JSON says of all files together."""
+        """Return the facts of the JSON on all files together."""
         return {}
 
     @property
     def passed(self) -> bool:
-        """Whether the exit code is 0 if no file failed."""
+        """Return whether the exit code is 0 if no file failed."""
         return True
 
 
@@ -91,7 +91,7 @@ def json_text(command: str, *, seconds: float, **facts: object) -> str:
 
 
 def facts_of(report: object, *names: str) -> Document:
-    """Return the attributes of these names."""
+    """Return the attributes of a report, by these names."""
     return {name: getattr(report, name) for name in names}
 
 

@@ -1,4 +1,4 @@
-"""The filters that `inspect` found: by column, one by one, and what is unusual about them.
+"""The view of `inspect`: filters by column and one by one, and their oddities.
 
 JSON has no infinity: an infinite NDV, which means that all bits are set, is null.
 """
@@ -35,12 +35,12 @@ _FILTER_COLUMNS = (
 
 @dataclass(kw_only=True)
 class InspectView(View["FileFilters"]):
-    """The filters of files."""
+    """The view of the filters of files."""
 
     command: ClassVar[str] = "inspect"
     glyphs: Glyphs
     every_filter: bool
-    """Whether filters are listed one by one, however many."""
+    """Whether filters are listed one by one, whatever their number."""
 
     files: list[FileFilters] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ class InspectView(View["FileFilters"]):
         return f"{path} {count(len(report.filters), 'filter')} in {groups}, {share}"
 
     def lack(self, report: FileFilters) -> str:
-        """Return that the file has no filters, if so."""
+        """Return "no filters", or the like, for a file that has none; else ""."""
         return "" if report.filters else "no filters"
 
     def details(self, report: FileFilters, *, columns: int | None) -> str:

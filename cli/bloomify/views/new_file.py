@@ -1,4 +1,4 @@
-"""The new version of a file: what `add`, `strip` and `repair` show alike; `strip` and `repair`.
+"""The views of new versions of files: what `add`, `strip` and `repair` share; `strip`, `repair`.
 
 With `--dry-run` that includes the plan: the pieces of the new file, with their positions.
 """
@@ -32,11 +32,11 @@ _OPTIONS = {
     "the placement `end`": "--placement end",
     "name columns to": "name columns with --columns to",
 }
-"""The words of the library, and the command's."""
+"""Words of the library, and the words of the command for them."""
 
 
 def with_options(text: str) -> str:
-    """Name the options of the command in a remark that names arguments of the library."""
+    """Return a remark with the command's options in the place of the library's arguments."""
     for words, options in _OPTIONS.items():
         text = text.replace(words, options)
     return text
@@ -44,17 +44,17 @@ def with_options(text: str) -> str:
 
 @dataclass(slots=True)
 class StoreTotals:
-    """What stores had to do for many files."""
+    """The totals of requests and bytes of stores for many files."""
 
     requests: int = 0
     down: int = 0
     up: int = 0
     old_versions: int = 0
     notes: dict[str, None] = field(default_factory=dict)
-    """What could not be kept, or should be known, each once."""
+    """Distinct notes on what could not be kept, or should be known."""
 
     def add(self, report: AddReport | StripReport | RepairReport) -> None:
-        """Add one file's."""
+        """Add the requests and bytes of one file."""
         store = report.store
         if store is None:
             return
@@ -66,7 +66,7 @@ class StoreTotals:
         self.notes.update(dict.fromkeys(store.notes))
 
     def __str__(self) -> str:
-        """Return what follows on a verb's tally; "" without stores."""
+        """Return the text after a verb's tally; "" without stores."""
         if not self.requests:
             return ""
         kept = f", {count(self.old_versions, 'old version')} kept" if self.old_versions else ""
@@ -76,10 +76,10 @@ class StoreTotals:
 
 @dataclass(kw_only=True)
 class NewFileView(View[N]):
-    """New versions of files."""
+    """The view of new versions of files."""
 
     facts: ClassVar[tuple[str, ...]]
-    """Attributes of the report that only this verb's JSON has."""
+    """Attributes of the report that are in this verb's JSON only."""
 
     with_plan: bool = False
     """Whether the pieces of each new file are shown."""
@@ -90,7 +90,7 @@ class NewFileView(View[N]):
     store: StoreTotals = field(default_factory=StoreTotals)
 
     def headline(self, report: N) -> str:
-        """Return the file read, the file written if it is another, and the result."""
+        """Return one line: the file read, the file written if it is another, and the result."""
         paths = [safe(path) for path in (report.path, report.output) if path is not None]
         where = click.style(" -> ".join(dict.fromkeys(paths)), bold=True)
         return f"{where}: {report.headline}"
@@ -109,7 +109,7 @@ class NewFileView(View[N]):
         return [Remark(label, with_options(text)) for label, text in report.remarks]
 
     def plan(self, report: N) -> Table[_Placed] | None:
-        """Return the table of pieces; None if the file stays as it is."""
+        """Return the table of pieces; None if the file is not changed."""
         if report.size_before == report.size_after:
             return None
         return plan_table(report.pieces, str)
@@ -126,33 +126,33 @@ class NewFileView(View[N]):
         return document
 
     def collect(self, report: N) -> None:
-        """Count what the store had to do."""
+        """Add the store's requests and bytes to the totals."""
         self.is_dry = report.dry_run
         self.store.add(report)
 
     def summary(self, *, columns: int | None) -> str:
-        """Return what should be known of the files and the stores."""
+        """Return the notes on all files and stores."""
         return remarks_text([("note", note) for note in self.store.notes], columns=columns)
 
 
 @dataclass(kw_only=True)
 class StripView(NewFileView["StripReport"]):
-    """Filters taken out of files."""
+    """The view of filters taken out of files."""
 
     command: ClassVar[str] = "strip"
     facts: ClassVar[tuple[str, ...]] = ("num_filters", "left_bytes", "columns", "notes")
     num_filters: int = 0
     notes: dict[str, None] = field(default_factory=dict)
-    """Of all files, each once."""
+    """Distinct notes of all files."""
 
     def collect(self, report: StripReport) -> None:
-        """Count the filters."""
+        """Add one file's filters to the totals."""
         super().collect(report)
         self.num_filters += report.num_filters
         self.notes.update(dict.fromkeys(report.notes))
 
     def summary(self, *, columns: int | None) -> str:
-        """Return what should be known of the filters and the stores."""
+        """Return the notes on the filters and the stores."""
         notes = [("note", with_options(note)) for note in self.notes]
         below = super().summary(columns=columns)
         return "\n".join(filter(None, [remarks_text(notes, columns=columns), below]))
@@ -165,7 +165,7 @@ class StripView(NewFileView["StripReport"]):
 
 @dataclass(kw_only=True)
 class RepairView(NewFileView["RepairReport"]):
-    """Lengths of filters filled in."""
+    """The view of filled-in lengths of filters."""
 
     command: ClassVar[str] = "repair"
     facts: ClassVar[tuple[str, ...]] = ("num_repaired", "unrepaired")
@@ -174,7 +174,7 @@ class RepairView(NewFileView["RepairReport"]):
     num_doubtful: int = 0
 
     def collect(self, report: RepairReport) -> None:
-        """Count the lengths, and the filters that cannot be trusted."""
+        """Add one file's lengths, and its filters that cannot be trusted, to the totals."""
         super().collect(report)
         self.num_repaired += report.num_repaired
         self.num_doubtful += len(report.unrepaired)
@@ -188,7 +188,7 @@ class RepairView(NewFileView["RepairReport"]):
 
     @property
     def passed(self) -> bool:
-        """Whether every filter can be trusted."""
+        """Return whether every filter can be trusted."""
         return not self.num_doubtful
 
 
@@ -199,7 +199,7 @@ _STORE_FACTS = (
 
 
 def _store_remarks(report: AddReport | StripReport | RepairReport) -> list[Remark]:
-    """Return what the store had to do, and what it could not keep; none for a file on disk."""
+    """Return remarks on a store's requests, and on what it could not keep; empty for disks."""
     if report.store is None:
         return []
     notes = [Remark("note", note) for note in report.store.notes]
@@ -208,22 +208,22 @@ def _store_remarks(report: AddReport | StripReport | RepairReport) -> list[Remar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One piece, with its place in the new file. Ranges end before their `stop`."""
+    """A piece with its position in the new file. Ranges end before their `stop`."""
 
     action: str
-    """"copy" or "skip" bytes of the old file, or "filter" or "metadata" for new bytes."""
+    """What is done: "copy" or "skip" of old bytes, or "filter" or "metadata" for new bytes."""
 
     start: int
     """Absolute position in the new file, bytes."""
 
     length: int
-    """Bytes in the new file; 0 for "skip"."""
+    """Length in the new file, bytes; 0 for "skip"."""
 
     old: tuple[int, int] | None = None
-    """Absolute positions in the old file: start and stop."""
+    """Absolute positions in the old file, start and stop; None for new bytes."""
 
     chunk: tuple[int, int] | None = None
-    """Row group and leaf ordinal of a filter, both 0-based."""
+    """Row group and leaf ordinal of a filter, both 0-based; None for other pieces."""
 
 
 def steps(pieces: Sequence[Piece]) -> Iterator[Step]:
@@ -246,7 +246,7 @@ def steps(pieces: Sequence[Piece]) -> Iterator[Step]:
 
 
 _Placed = tuple[Step, str]
-"""A step, and what it is about."""
+"""A step, and a text on its contents."""
 
 _STEPS: tuple[Column[_Placed], ...] = (
     Column("do", lambda one: one[0].action, is_text=True),

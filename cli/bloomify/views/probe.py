@@ -1,4 +1,4 @@
-"""What `probe` found: which row groups might match, and what excluded the others."""
+"""The view of `probe`: the row groups that might match, and what excluded the others."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.probing.verdict import RowGroupVerdict
 
 _MOST_ROWS = 50
-"""Largest number of row groups of a file that are listed by default."""
+"""Most row groups of a file that are listed by default."""
 
 _MOST_REASONS, _MOST_CONDITIONS = 10, 3
-"""Reasons that are printed about many files, and conditions of each reason."""
+"""Most reasons that are printed about many files, and most conditions of each reason."""
 
 _WIDE_BAR = 50
 _FILE_COLUMNS = ("file", "row groups", "might match", "skipped by")
@@ -42,7 +42,7 @@ _FILE_COLUMNS = ("file", "row groups", "might match", "skipped by")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeText:
-    """The report as text."""
+    """The report of `probe`, as text."""
 
     report: ProbeReport
     glyphs: Glyphs
@@ -50,13 +50,13 @@ class ProbeText:
     """Width of the terminal; None where there is none."""
 
     every_row_group: bool
-    """Whether all row groups are listed, however many."""
+    """Whether all row groups are listed, whatever their number."""
 
     excluded_by: str = "paths"
     """What excludes files that are not opened."""
 
     source: str = ""
-    """What the command line names, quoted for a shell; "" for several."""
+    """The input on the command line, quoted for a shell; "" for several."""
 
     def of_one(self) -> str:
         """Return the report on a single file."""
@@ -85,7 +85,7 @@ class ProbeText:
         yield table(model, columns=self.columns, glyphs=self.glyphs)
 
     def _explanations(self) -> str:
-        """Return each distinct reason once, with the number of files."""
+        """Return the distinct reasons, with their numbers of files."""
         found = self.report.explanations
         texts = [_explanation(one, len(self.report.files)) for one in found[:_MOST_REASONS]]
         if more := len(found) - len(texts):
@@ -93,7 +93,7 @@ class ProbeText:
         return remarks_text([("why", text) for text in texts], columns=self.columns)
 
     def _next(self) -> str:
-        """Return what to type where nothing is excluded, as no filter was there to be asked."""
+        """Return the next command if nothing is excluded because there were no filters."""
         report = self.report
         if report.num_surviving < report.num_row_groups or report.num_filters or not self.source:
             return ""
@@ -120,7 +120,7 @@ class ProbeText:
         return f"{headline}\n\n{bar}   {legend}"
 
     def _listing(self, file: FileProbe) -> str:
-        """Return a row for each row group; of many row groups only those that might match."""
+        """Return a row for each row group; of many row groups, only for those that might match."""
         chosen: Sequence[RowGroupVerdict] = file.row_groups
         if len(chosen) > _MOST_ROWS and not self.every_row_group:
             chosen = [file.row_groups[ordinal] for ordinal in file.surviving[:_MOST_ROWS]]
@@ -151,7 +151,7 @@ class ProbeText:
 
 
 def num_bytes(files: Sequence[FileProbe]) -> int:
-    """Return the compressed bytes of all row groups of the files that could be read."""
+    """Return the compressed size of all row groups of the readable files, bytes."""
     return sum(int(file.known.num_bytes.sum()) for file in files if file.known is not None)
 
 
@@ -179,7 +179,7 @@ def _reasons(listed: Sequence[RowGroupVerdict]) -> Iterator[tuple[str, str]]:
 
 
 def _explanation(one: Explanation, num_files: int) -> str:
-    """Return a reason, the conditions that it is about, and the number of files."""
+    """Return a reason, with its conditions and the number of files."""
     shown = [safe(text) for text in one.conditions[:_MOST_CONDITIONS]]
     if more := len(one.conditions) - len(shown):
         shown.append(f"{count(more, 'condition')} more")

@@ -1,4 +1,4 @@
-"""What was done to a table: its commits, a row for each column, remarks."""
+"""The view of changes to a table: its commits, a row for each column, remarks."""
 
 from __future__ import annotations
 

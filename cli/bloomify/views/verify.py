@@ -1,4 +1,4 @@
-"""What `verify` found: a verdict for each column, and the reasons."""
+"""The view of `verify`: a verdict for each column, and the reasons."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class VerifyView(View["VerifyReport"]):
-    """Filters checked against the values of their files."""
+    """The view of filters checked against the values of their files."""
 
     command: ClassVar[str] = "verify"
     files: list[VerifyReport] = field(default_factory=list)
@@ -59,7 +59,7 @@ class VerifyView(View["VerifyReport"]):
 
     @property
     def passed(self) -> bool:
-        """Whether no filter failed."""
+        """Return whether no filter failed."""
         return all(file.passed for file in self.files)
 
 

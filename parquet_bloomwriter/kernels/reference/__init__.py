@@ -1,4 +1,4 @@
-"""The kernels in Python and NumPy: what the C is held against, and what works without it.
+"""The kernels in Python and NumPy: an oracle for the C, and the fallback without it.
 
 They are written in another way than the C, so that both do not share their faults. The kernels
 that read files are not here: without them, callers go the way that they go for files on stores.

@@ -1,4 +1,4 @@
-"""The checks of arguments that all kernels share; the C has the same in `module.c`."""
+"""Checks of the arguments of kernels; the C has the same checks in `module.c`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     Buffer: TypeAlias = bytes | bytearray | memoryview | NDArray[Any] | pa.Buffer
-    """Whatever has the buffer protocol; Python 3.12 has a type of it."""
+    """An object with the buffer protocol; Python 3.12 has a type for it."""
 
     Part: TypeAlias = Buffer | None
-    """A buffer of an Arrow array, which may lack it."""
+    """A buffer of an Arrow array; None if the array lacks it."""
 
     Int: TypeAlias = SupportsIndex
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _P1, _P2, _P3 = map(np.uint64, (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9))
 _P4, _P5 = map(np.uint64, (0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5))
 _LANES = tuple(np.uint64(n % 2**64) for n in (int(_P1) + int(_P2), int(_P2), 0, -int(_P1)))
-"""Where the four accumulators of stripes of 32 bytes start."""
+"""Initial values of the four accumulators of stripes of 32 bytes."""
 
 _MAX_SLOTS = (2**63 - 1) // 64
 

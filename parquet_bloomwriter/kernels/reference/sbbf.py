@@ -1,4 +1,4 @@
-"""Filters as arrays of blocks; `sbbf/block.py` has the theory."""
+"""Kernels on filters as arrays of blocks; `sbbf/block.py` has the theory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SALT = np.frombuffer(
     bytes.fromhex("47B6137B 44974D91 8824AD5B A2B7289D 705495C7 2DF1424B 9EFC4947 5C6BFB31"), ">u4"
 ).astype(np.uint32)
 _RUN = 1 << 14
-"""Hashes that are worked on at once: arrays of them stay in the cache."""
+"""Number of hashes that are processed at once: their arrays stay in the cache."""
 
 
 def insert(blocks: Buffer, hashes: Buffer) -> None:

@@ -1,4 +1,4 @@
-"""Thrift compact bytes; `compact/scan.py` describes the encoding and the table.
+"""The kernel `scan` of Thrift compact bytes; `compact/scan.py` describes encoding and table.
 
 The bytes are read by recursive descent: for a struct, a list or a map, a method calls itself, and
 a problem is an exception. (`c/thrift.c` is one loop with a stack of its own.) Nothing of Parquet is
@@ -31,18 +31,18 @@ _Schema: TypeAlias = tuple[list[list[int]], ...]
 
 
 class _Problem(Exception):
-    """Has the number of a problem, and its position."""
+    """The error for malformed bytes, with the number of the problem and its position."""
 
 
 class _Field(NamedTuple):
-    """What the schema says of a value."""
+    """The description of a value by the schema."""
 
     slot: int = to.IGNORED
     child: int = 0
     """Kind of the struct, or of the structs in the list."""
 
     elements: int = 0
-    """Type that the elements of a list must have; 0 for any."""
+    """Type that the elements of a list must have; 0 for any type."""
 
     in_list: bool = False
     """Whether the value is an element, where booleans have a byte."""
@@ -105,7 +105,7 @@ def _checked_schema(given: Buffer, width: int, *written: NDArray[Any]) -> _Schem
 
 @dataclass(slots=True)
 class _Scanner:
-    """Reads one struct and all that is in it."""
+    """A reader of one struct and all structs in it."""
 
     data: memoryview
     schema: _Schema
@@ -117,7 +117,7 @@ class _Scanner:
     depth: int = 0
 
     def read_value(self, wire: int, row: int, header: int, field: _Field) -> None:  # noqa: C901  a case for each type
-        """Read a value, and note it.
+        """Read a value, and write its integer and positions to the table.
 
         Args:
             wire: Its type.
@@ -157,7 +157,7 @@ class _Scanner:
             self.spans[row, field.slot, to.STOP] = self.pos
 
     def _head(self, wire: int, field: _Field) -> tuple[int, int, tuple[int, int]]:
-        """Return a value's number, the bytes to skip, and the types of elements, two for a map."""
+        """Return a value's integer, the bytes to skip, and the types of elements (map: two)."""
         number, skipped, types = 0, _FIXED_BYTES.get(wire, 0), (0, 0)
         if wire in {to.TRUE, to.FALSE}:
             number, skipped = to.FALSE - wire, int(field.in_list)
@@ -178,7 +178,7 @@ class _Scanner:
         return number, skipped, types
 
     def _read_struct(self, row: int, kind: int) -> None:
-        """Read the fields of a struct that is in another one with a row."""
+        """Read the fields of a struct inside another struct."""
         shares_row, unknown, mark_id, mark, min_bytes = self.schema[3][kind]
         start, last, has_row = self.pos, 0, kind and not shares_row
         if has_row:
@@ -207,13 +207,13 @@ class _Scanner:
                 raise _Problem(to.SHORT_STRUCT, self.pos)
 
     def _note(self, row: int, slot: int, field_id: int, *positions: int) -> None:
-        """Note the id and the positions of the first field that belongs to a slot."""
+        """Write the id and the positions of the first field that belongs to a slot to the table."""
         if self.spans[row, slot, to.HEADER] < 0:
             self.values[row, slot] = field_id
             self.spans[row, slot, : len(positions)] = positions
 
     def _field(self, kind: int, field_id: int, wire: int) -> _Field:
-        """Return what the schema says of a field of this id and type."""
+        """Return the schema's description of a field of this id and type."""
         slots, wires, children, _ = (part[kind] for part in self.schema)
         if not 0 < field_id < to.MAX_FIELD:
             return _Field(to.UNKNOWN)
@@ -231,7 +231,7 @@ class _Scanner:
         return self.data[self.pos - 1]
 
     def _varint(self, last_shift: int = 63) -> int:
-        """Read an unsigned integer of 64 bits, or one that ends at the byte with this shift."""
+        """Read an unsigned varint of at most 64 bits; its last byte has this shift at most."""
         number = shift = 0
         while True:
             byte = self._byte()

@@ -1,1 +1,1 @@
-"""Literals of predicates compared with columns: of a Parquet file, or of an Arrow type."""
+"""Comparison of a predicate's literals with columns: of a Parquet file, or of an Arrow type."""

@@ -1,4 +1,4 @@
-"""Literals among the values of an Arrow type.
+"""The place of a literal among the values of an Arrow type.
 
 A literal need not be a value of the column's type: 300 is no int8, 5.5 no integer, 1.205 no
 decimal(9, 2). Comparisons with it are decided by the *floor*, the largest value of the type that is
@@ -46,38 +46,38 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,6})?\s*", re.ASCII)
 _HUGE = 400
-"""No Arrow type has values beyond this power of ten, or below its inverse but zero."""
+"""Exponent: no Arrow type has values beyond this power of ten, or below its inverse but zero."""
 
 Finder: TypeAlias = Callable[[Value, Any], "ArrowFloor"]
 _FLOATS: Mapping[int, type[np.floating[Any]]] = {16: np.float16, 32: np.float32, 64: np.float64}
-"""Bits of a floating-point type -> NumPy's type."""
+"""NumPy's type of floating-point numbers by their bits."""
 
 _DAYS_OF_DATE64 = 2**63 // (NANOSECONDS_PER_DAY // NANOSECONDS["ms"])
 
 
 class Incomparable(Exception):
-    """The literal cannot be compared with the type; the message is the remedy, a sentence."""
+    """The error for a literal that cannot be compared with the type; the message is the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrowFloor:
-    """A literal as a value of an Arrow type, or the next value below."""
+    """The floor of a literal: the greatest value of an Arrow type that is not above it."""
 
     floor: Any
-    """The largest value not above the literal, as `pa.scalar` takes it; None if all are above."""
+    """The greatest value not above the literal, as `pa.scalar` takes it; None if all are above."""
 
     is_exact: bool
     """Whether the floor equals the literal."""
 
     first: Any = None
-    """The smallest value that equals the literal, if that is less than the floor."""
+    """The least value that equals the literal, if it is less than the floor; else None."""
 
     is_nan: bool = False
-    """Whether the literal is NaN among values that never are: it differs from all of them."""
+    """Whether the literal is NaN and the type has no NaN: it differs from all values."""
 
 
 def compared_as(type_: pa.DataType) -> pa.DataType:
-    """Return the type in which pyarrow can compare a column; mostly the column's own."""
+    """Return the type in which pyarrow can compare a column; usually the column's own."""
     import pyarrow as pa
 
     types = pa.types
@@ -193,7 +193,7 @@ def _rounded_to(number: float, unit: Fraction) -> tuple[int, int]:
 
 
 def _scaled(unscaled: int, scale: int) -> Decimal:
-    """Return a decimal exactly, whatever the context's precision is."""
+    """Return an exact decimal, whatever the context's precision is."""
     digits = tuple(int(digit) for digit in str(abs(unscaled)))
     return Decimal((int(unscaled < 0), digits, -scale))
 
@@ -311,7 +311,7 @@ def _boolean(value: Value, _: pa.DataType) -> ArrowFloor:
 
 
 def _number(value: Value) -> int | Fraction:
-    """Return a number exactly; numbers beyond all types are cut to `_HUGE`."""
+    """Return a number exactly; numbers beyond all types are limited to `_HUGE`."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = Decimal(value.strip())
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != value:  # noqa: PLR0124

@@ -1,4 +1,4 @@
-r"""Literals against columns of text, bytes, UUIDs and booleans.
+r"""Literals compared with columns of text, bytes, UUIDs and booleans.
 
 Text is compared by its UTF-8 bytes, as all readers do without a collation. Where text is compared
 with bytes, some readers take `\x41` and `0x41` for escaped bytes.
@@ -45,7 +45,7 @@ _NOT_BOOLEAN = UnknownRange(
 
 
 def place_text(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
-    """Place a literal among the UTF-8 bytes of text."""
+    """Return the place of a literal among the UTF-8 bytes of text."""
     if isinstance(value, str):
         encoded = _utf8(value)
         return _NOT_UNICODE if encoded is None else LiteralRange.inside(encoded)
@@ -53,7 +53,7 @@ def place_text(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange
 
 
 def place_bytes(name: str, length: int | None, value: Value) -> LiteralRange | UnknownRange:
-    """Place a literal among the bytes of a column.
+    """Return the place of a literal among the bytes of a column.
 
     Args:
         name: The column.
@@ -71,7 +71,7 @@ def place_bytes(name: str, length: int | None, value: Value) -> LiteralRange | U
 
 
 def place_uuid(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
-    """Place a literal among the 16 bytes of UUIDs."""
+    """Return the place of a literal among the 16 bytes of UUIDs."""
     if isinstance(value, UUID):
         return LiteralRange.inside(value.bytes)
     if isinstance(value, str) and _UUID_TEXT.fullmatch(value):
@@ -80,7 +80,7 @@ def place_uuid(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange
 
 
 def place_boolean(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
-    """Place a literal among 0 and 1."""
+    """Return the place of a literal among 0 and 1."""
     return LiteralRange.at(int(value)) if isinstance(value, bool) else _NOT_BOOLEAN
 
 
@@ -114,4 +114,4 @@ PLACES: Mapping[Kind, Callable[[ColumnType, Value], LiteralRange | UnknownRange]
     Kind.UUID: place_uuid,
     Kind.BOOLEAN: place_boolean,
 }
-"""Without BINARY, whose literals are placed by the column's length: `place_bytes`."""
+"""Functions by kind of column; BINARY is missing, as `place_bytes` needs the column's length."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Value
 
 Plains = tuple[tuple[bytes, ...], ...]
-"""For each of some keys: the PLAIN bytes of all stored values that are equal to it."""
+"""For each of some keys, the PLAIN bytes of all stored values that are equal to it."""
 
 _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOATING)
 _TEMPORAL = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.INT96)
@@ -47,40 +47,40 @@ _ORDERS: Final = {
     **dict.fromkeys(_BYTES, Order.BYTES),
     **dict.fromkeys((Kind.DATE, Kind.TIME, Kind.TIMESTAMP), Order.SIGNED),
 }
-"""INTEGER and DECIMAL depend on more than their kind; INT96 has no defined order."""
+"""Order by kind; that of INTEGER and DECIMAL depends on more, INT96 has no defined order."""
 
 _WIDTHS = {PhysicalType.INT32: 4, PhysicalType.INT64: 8}
-"""Bytes of integers."""
+"""Bytes of integers by physical type."""
 
 _FORMATS: Final = {16: "<e", 32: "<f", 64: "<d"}
-"""Bits of a floating-point number -> format of `struct`."""
+"""Format of `struct` for floating-point numbers, by their bits."""
 
 _MANY = 64
-"""Integers from which NumPy encodes more quickly than Python."""
+"""Number of integers from which NumPy encodes more quickly than Python."""
 
 _NO_EQUALITY = UnknownRange("no equality is known for the column's type")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Domain:
-    """The keys of one column, and where literals fall among them."""
+    """The keys of one column, and the function that places literals among them."""
 
     leaf: Leaf
     column: ColumnType
     order: Order | None
-    """How keys compare in statistics; None if that is not defined."""
+    """Order of keys in statistics; None if it is not defined."""
 
     limits: tuple[int, int] | None
-    """The least and the greatest key, where the type says so."""
+    """Least and greatest key; None if the type does not limit keys."""
 
     place_unlimited: Place
-    """Returns where a literal falls, the limits aside."""
+    """Function that returns the place of a literal, without regard to the limits."""
 
     encode: Callable[[Sequence[Any]], Plains] | None
-    """Returns the PLAIN bytes for some keys; None where equal values may differ in their bytes."""
+    """Function that returns the PLAIN bytes of keys; None if equal values may differ in bytes."""
 
     def place(self, value: Value) -> LiteralRange | UnknownRange:
-        """Return where a literal falls.
+        """Return the place of a literal among the keys.
 
         Text is not exact among other values: some readers compare it, above all in `NOT IN`, with
         what the column's values look like, and then `042` is not 42.
@@ -100,7 +100,7 @@ class Domain:
 
     @property
     def range_problem(self) -> str:
-        """Why a literal beyond the limits is no key."""
+        """Why a literal beyond the limits is not a key."""
         if self.column.kind is Kind.DECIMAL:
             return f"the column has {self.column.precision} digits"
         low, high = self.limits or ("any", "any")
@@ -121,7 +121,7 @@ def domain_of(leaf: Leaf) -> Domain:
 
 
 def order_of(leaf: Leaf) -> Order | None:
-    """Return how the column's values compare; None if no order is defined, or none is known."""
+    """Return the order of the column's values; None if none is defined or known."""
     return _order(leaf, type_of(leaf))
 
 
@@ -217,14 +217,14 @@ def _encode_bytes(keys: Sequence[bytes]) -> Plains:
 
 
 _MAX_KEYS = 1_000_000
-"""If literals stand for several keys each, more keys than this are not worth looking up."""
+"""Most keys that are looked up, where a literal may stand for several keys."""
 
 _MIXED = UnknownRange("some readers compare all of such a mixed list as floating-point numbers")
 _TOO_MANY = UnknownRange("the list stands for too many values to look up")
 
 
 def place_all(domain: Domain, values: tuple[Value, ...]) -> LiteralSet | UnknownRange:
-    """Return where the literals of a list fall; unknown if that is unknown of one of them."""
+    """Return the keys of the literals in a list; unknown if one of them is unknown."""
     kinds = set(map(type, values))
     if domain.column.kind is Kind.INTEGER and kinds == {int}:
         return _place_integers(domain, values)
@@ -250,7 +250,7 @@ def _place_integers(domain: Domain, values: Iterable[Any]) -> LiteralSet | Unkno
 
 
 def _place_texts(values: Iterable[Any]) -> LiteralSet | None:
-    """Return the texts as keys; None if one of them is not valid Unicode."""
+    """Return texts as keys; None if one of them is not valid Unicode."""
     try:
         return LiteralSet(tuple(sorted({value.encode() for value in values})), is_exact=True)
     except UnicodeEncodeError:

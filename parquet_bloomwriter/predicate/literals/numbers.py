@@ -1,4 +1,4 @@
-"""Literals against columns of numbers.
+"""Literals compared with columns of numbers.
 
 Readers agree on integers and decimals as long as nothing becomes a floating-point number on the
 way. DuckDB, Spark, DataFusion and pyarrow differ in what follows, so nothing depends on it here:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Value
 
 EXACT_IN_DOUBLE = 1 << 53
-"""Integers up to here are exact as DOUBLE."""
+"""Greatest integer up to which all integers are exact as DOUBLE."""
 
 _EXACT_IN_FLOAT = 1 << 24
 _WIDE_BITS = 64
@@ -41,14 +41,14 @@ _MAX_PRECISION = 38
 """The greatest precision of decimals in every reader."""
 
 _ROUNDING = 1 << 12
-"""More than half the distance of DOUBLE's neighbours at 2**64."""
+"""A number greater than half the distance between neighbouring DOUBLEs at 2**64."""
 
 _MAX_EXPONENT = 400
-"""No column holds decimals beyond 10**400, and they are slow to spell out."""
+"""Exponent of ten beyond which no column holds decimals, which would be slow to spell out."""
 
 _EXACT_POWERS = {64: (EXACT_IN_DOUBLE, 22), 32: (_EXACT_IN_FLOAT, 10)}
-"""Bits of a floating-point number -> the greatest exact integer, and the greatest exponent of an
-exact power of ten: the quotient of exact numbers is rounded once, so all readers get the same."""
+"""Greatest exact integer, and greatest exponent of an exact power of ten, by bits of floating-point
+numbers: the quotient of exact numbers is rounded once, so all readers get the same."""
 
 _WHOLE = re.compile(r"-?\d{1,40}", re.ASCII)
 _DECIMAL_TEXT = re.compile(r"-?\d{1,40}(\.\d{1,40})?", re.ASCII)
@@ -69,13 +69,13 @@ _DIGITS = UnknownRange(
 
 
 def limits_of_integer(column: ColumnType) -> tuple[int, int]:
-    """Return the least and the greatest value."""
+    """Return the least and the greatest value of an integer column."""
     half = 1 << (column.bits - 1)
     return (-half, half - 1) if column.is_signed else (0, 2 * half - 1)
 
 
 def place_integer(column: ColumnType, value: Value) -> LiteralRange | UnknownRange:  # noqa: PLR0911  by type
-    """Place a literal among integers."""
+    """Return the place of a literal among integers."""
     if type(value) is int:
         is_near = column.bits == _WIDE_BITS and _is_just_outside(column, value)
         return _ROUNDED if is_near else LiteralRange.at(value)
@@ -102,12 +102,12 @@ def _is_just_outside(column: ColumnType, value: int) -> bool:
 
 
 def _as_text(found: LiteralRange) -> LiteralRange:
-    """Return the range of a literal that is text, of which some readers compare the text."""
+    """Return the range of a literal that is text, which some readers compare as text."""
     return replace(found, order_problem=_TEXT_ORDER)
 
 
 def _no_fraction(value: float | Decimal) -> UnknownRange | None:
-    """Return why a number is no ratio of integers of a sensible size, or None."""
+    """Return why a number is not a ratio of integers of a sensible size, or None."""
     if _is_nan(value):
         return _NAN
     if math.isinf(value):
@@ -122,7 +122,7 @@ def _is_nan(value: float | Decimal) -> bool:
 
 
 def limits_of_decimal(column: ColumnType, num_bytes: int | None) -> tuple[int, int]:
-    """Return the least and the greatest unscaled value by the precision and the bytes stored."""
+    """Return the least and the greatest unscaled value, by the precision and the stored bytes."""
     high: int = 10**column.precision - 1
     if num_bytes is not None:
         high = min(high, (1 << (8 * num_bytes - 1)) - 1)
@@ -130,7 +130,7 @@ def limits_of_decimal(column: ColumnType, num_bytes: int | None) -> tuple[int, i
 
 
 def place_decimal(column: ColumnType, value: Value) -> LiteralRange | UnknownRange:  # noqa: PLR0911  by type
-    """Place a literal among unscaled decimals."""
+    """Return the place of a literal among unscaled decimals."""
     if isinstance(value, bool):
         return _BOOLEAN
     if isinstance(value, str):
@@ -165,7 +165,7 @@ def _place_decimal(
 
 
 def _is_read_alike(value: Decimal, num_digits: int, unscaled: int) -> bool:
-    """Whether no reader takes a literal with a point for a neighbouring value of the column.
+    """Return whether no reader takes a literal with a point for a neighbouring value.
 
     DataFusion reads a DOUBLE and makes it a decimal of 15 places; by that, what has 15 digits in
     the column's unit is either itself or nothing. What has more must come out exactly.
@@ -180,7 +180,7 @@ def _is_read_alike(value: Decimal, num_digits: int, unscaled: int) -> bool:
 def _place_float_among_decimals(
     column: ColumnType, numerator: int, denominator: int
 ) -> LiteralRange | UnknownRange:
-    """Place a whole number; a fraction may be near several decimals. Some readers just miss it."""
+    """Return the place of a whole number; that of a fraction, near several decimals, is unknown."""
     key, rest = divmod(numerator, denominator)
     if rest or key % 10**column.scale or column.precision > _DOUBLE_DIGITS:
         return _ROUNDED
@@ -197,7 +197,7 @@ def _place_decimal_text(column: ColumnType, text: str) -> LiteralRange | Unknown
 
 
 def place_floating(column: ColumnType, value: Value) -> LiteralRange | UnknownRange:  # noqa: PLR0911  by type
-    """Place a literal among floating-point numbers."""
+    """Return the place of a literal among floating-point numbers."""
     if isinstance(value, bool):
         return _BOOLEAN
     if isinstance(value, str):
@@ -214,7 +214,7 @@ def place_floating(column: ColumnType, value: Value) -> LiteralRange | UnknownRa
 
 
 def _place_double(column: ColumnType, value: float) -> LiteralRange:
-    """Place a DOUBLE: at its value, or at what readers round it to."""
+    """Return the place of a DOUBLE: its value, or the values that readers round it to."""
     keys = sorted(set(_rounded(column.bits, value)))
     if keys == [value]:
         return LiteralRange.inside(value)
@@ -222,7 +222,7 @@ def _place_double(column: ColumnType, value: float) -> LiteralRange:
 
 
 def _rounded(bits: int, value: float) -> tuple[float, ...]:
-    """Return what readers may make of a DOUBLE in a column of this width, in bits."""
+    """Return the values that readers may make of a DOUBLE in a column of this width, in bits."""
     if bits == _WIDE_BITS:
         return (value,)
     as_float = _through("<f", value)
@@ -232,7 +232,7 @@ def _rounded(bits: int, value: float) -> tuple[float, ...]:
 
 
 def _through(layout: str, value: float) -> float:
-    """Round to a narrower floating-point number; numbers too large become infinite."""
+    """Return a number rounded to a narrower type; numbers that are too large become infinite."""
     try:
         (rounded,) = struct.unpack(layout, struct.pack(layout, value))
     except OverflowError:
@@ -258,7 +258,7 @@ def _place_decimal_among_floating(
 
 
 def _with_neighbours(column: ColumnType, found: LiteralRange) -> LiteralRange:
-    """Add two neighbours of FLOAT to each side of every key."""
+    """Return a range with two neighbouring FLOATs added on each side of every key."""
     near = [_neighbour(_through("<f", float(key)), steps) for key in found.keys for steps in _STEPS]
     keys = sorted({one for key in near for one in _rounded(column.bits, key)})
     return LiteralRange.among(
@@ -270,7 +270,7 @@ _STEPS = (-2, -1, 0, 1, 2)
 
 
 def _neighbour(value: float, steps: int) -> float:
-    """Return the FLOAT that is so many steps away from a FLOAT."""
+    """Return the FLOAT that is `steps` away from a FLOAT."""
     import numpy as np
 
     towards = np.float32(math.copysign(math.inf, steps))

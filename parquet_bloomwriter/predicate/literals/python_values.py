@@ -1,4 +1,4 @@
-"""Literals of Python, NumPy, pandas and Arrow -> plain values (`expression.Value`).
+"""Convert literals of Python, NumPy, pandas and Arrow to plain values (`expression.Value`).
 
 Values stay exactly the same: nothing is rounded, and values that Python's types cannot hold become
 an `Instant` or a `TimeOfDay`. A null becomes None. For kinds that are not known here (durations,
@@ -86,7 +86,7 @@ def plain_values(array: pa.Array) -> list[Value | None]:
 
 
 def _is_plain(type_: pa.DataType) -> bool:
-    """Whether `to_pylist` gives plain values, exactly."""
+    """Return whether `to_pylist` gives plain values, exactly."""
     import pyarrow as pa
 
     types = pa.types
@@ -96,7 +96,7 @@ def _is_plain(type_: pa.DataType) -> bool:
 
 
 def _of_integers(array: pa.Array, make: Callable[[int], Value]) -> list[Value | None]:
-    """Make values from the integers that an array stores."""
+    """Return values made from the integers that an array stores."""
     import pyarrow as pa
 
     stored = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
@@ -111,7 +111,7 @@ def _date_of(nanoseconds: int) -> Value:
 
 
 def _is_missing(given: object) -> bool:
-    """Whether a literal is one of the nulls of pandas."""
+    """Return whether a literal is one of pandas' nulls."""
     return any(is_of_library(given, "pandas", name) for name in ("NAType", "NaTType"))
 
 

@@ -1,4 +1,4 @@
-"""Where literals fall among the keys of a column, as far as readers agree on it.
+"""The place of literals among the keys of a column, as far as readers agree on it.
 
     LiteralRange     one literal      equal to some keys, or between two
     LiteralSet       an IN list       the keys that its values are equal to
@@ -22,53 +22,53 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnknownRange:
-    """Nothing can be said about where a literal falls."""
+    """The unknown place of a literal."""
 
     reason: str
-    """A clause."""
+    """Why the place is unknown, a clause."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiteralRange:
-    """The keys that are equal to a literal, and those that are less or greater."""
+    """The place of a literal: the keys equal to it, and the limits of lesser and greater keys."""
 
     keys: tuple[Any, ...]
-    """Keys that some reader takes to be equal to the literal, ascending; none if no key is."""
+    """Keys that some reader takes to be equal to the literal, ascending; may be empty."""
 
     before: Any
-    """No reader takes a greater key to be less than the literal."""
+    """Upper limit of the keys that some reader takes to be less than the literal."""
 
     at_most: Any
-    """No reader takes a greater key to be less than the literal, or equal."""
+    """Upper limit of the keys that some reader takes to be less than or equal to the literal."""
 
     after: Any
-    """No reader takes a lesser key to be greater than the literal."""
+    """Lower limit of the keys that some reader takes to be greater than the literal."""
 
     at_least: Any
-    """No reader takes a lesser key to be greater than the literal, or equal."""
+    """Lower limit of the keys that some reader takes to be greater than or equal to the literal."""
 
     is_exact: bool = True
-    """Whether all readers take just `keys` to be equal to the literal."""
+    """Whether all readers take exactly `keys` to be equal to the literal."""
 
     reason: str = ""
-    """Why there are no keys."""
+    """Why there are no keys; "" without a reason."""
 
     order_problem: str = ""
     """Why readers disagree on which keys are less or greater, "" if they agree."""
 
     @staticmethod
     def at(key: int) -> LiteralRange:
-        """Make the range of a literal that equals an integer."""
+        """Return the range of a literal that equals an integer."""
         return LiteralRange((key,), key - 1, key, key + 1, key)
 
     @staticmethod
     def between(key: int, reason: str) -> LiteralRange:
-        """Make the range of a literal between an integer and the next."""
+        """Return the range of a literal between an integer and the next."""
         return LiteralRange((), key, key, key + 1, key + 1, reason=reason)
 
     @staticmethod
     def among(keys: Sequence[Key], low: Key | None = None, high: Key | None = None) -> LiteralRange:
-        """Make the range of a literal that is one of several keys, each for some reader.
+        """Return the range of a literal that is one of several keys, each for some reader.
 
         Args:
             keys: Ascending.
@@ -80,7 +80,7 @@ class LiteralRange:
 
     @staticmethod
     def inside(key: Key, *, is_stored: bool = True, reason: str = "") -> LiteralRange:
-        """Make the range of a literal whose neighbours are unknown: text, bytes, floats.
+        """Return the range of a literal whose neighbours are unknown: text, bytes, floats.
 
         Args:
             key: The literal as a key.
@@ -98,14 +98,14 @@ class LiteralSet:
     """Keys that some reader takes to be equal to a literal of the list, ascending."""
 
     is_exact: bool
-    """Whether all readers take just `keys` to be equal."""
+    """Whether all readers take exactly `keys` to be equal to a literal."""
 
     reason: str = ""
-    """Why there are none: what is wrong with the first literal."""
+    """Why there are no keys: what is wrong with the first literal."""
 
 
 def fraction(numerator: int, denominator: int, reason: str) -> LiteralRange:
-    """Return where an exact fraction falls among integers.
+    """Return the place of an exact fraction among integers.
 
     Args:
         numerator: Of the literal, in units of the column.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Value
 
 _SEEN_NANOSECONDS = 1000
-"""Readers that see only microseconds take this many nanoseconds, from a multiple on, for equal."""
+"""Nanoseconds from a multiple on that readers which see only microseconds take for equal."""
 
 _JULIAN_EPOCH = 2_440_588
 """Julian day of 1970-01-01."""
@@ -75,7 +75,7 @@ _SESSION = "some readers compare times of UTC by the session's time zone"
 
 
 def place_date(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
-    """Place a literal among days since 1970-01-01."""
+    """Return the place of a literal among days since 1970-01-01."""
     if isinstance(value, str):
         value = parse_date(value) or value
     if isinstance(value, date) and not isinstance(value, datetime):
@@ -89,7 +89,7 @@ def place_date(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange
 
 
 def place_timestamp(column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
-    """Place a literal among units since 1970-01-01 00:00:00."""
+    """Return the place of a literal among units since 1970-01-01 00:00:00."""
     instant = _instant(value)
     if isinstance(instant, UnknownRange):
         return instant
@@ -101,7 +101,7 @@ def place_timestamp(column: ColumnType, value: Value) -> LiteralRange | UnknownR
 
 
 def place_time(column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
-    """Place a literal among units since midnight."""
+    """Return the place of a literal among units since midnight."""
     clock = parse_time(value) if isinstance(value, str) else value
     if isinstance(clock, time):
         if clock.tzinfo is not None:
@@ -121,7 +121,7 @@ def place_time(column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
 
 
 def place_int96(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
-    """Place a literal among nanoseconds since 1970-01-01 00:00:00 UTC."""
+    """Return the place of a literal among nanoseconds since 1970-01-01 00:00:00 UTC."""
     instant = _instant(value)
     if isinstance(instant, UnknownRange):
         return instant
@@ -151,13 +151,13 @@ def _same_microsecond(nanoseconds: int) -> LiteralRange:
 
 
 def _fitting(found: LiteralRange, bits: int) -> LiteralRange | UnknownRange:
-    """Return the range if it fits integers of `bits`; to DuckDB the outermost are infinite."""
+    """Return a range if it fits integers of `bits`; DuckDB takes the outermost for infinite."""
     limit = 1 << (bits - 1)
     return found if -limit < found.at_least and found.at_most < limit - 1 else _FAR
 
 
 def _cut(nanoseconds: int, unit: int) -> LiteralRange:
-    """Return the range of whole units; of a fraction, both neighbours.
+    """Return the range of whole units; for a fraction, with both neighbours.
 
     Nanoseconds may be read unchanged, or cut or rounded to microseconds.
     """

@@ -1,4 +1,4 @@
-"""Where filters lie in a file: a strip as long as the file, to scale.
+"""The places of filters in a file, drawn as a strip to scale.
 
     ▒▒▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░░░▒▒▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░░░███▓▓
     row group 0 row group 1 row group 2 row group 3 filters, footer
@@ -22,38 +22,38 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts
 
 _MOST_FILES = 12
-"""Files drawn, the first ones."""
+"""Number of files that are drawn, the first ones."""
 
 _MOST_PARTS = 600
-"""Row groups and runs of filters that are drawn one by one, in all files together."""
+"""Most row groups and runs of filters that are drawn one by one, in all files together."""
 
 _NUM_CELLS = 200
 
 _HEIGHT = 30
-"""Of a strip, pixels."""
+"""Height of a strip, pixels."""
 
 _LEAST_HEIGHT = 2.0
-"""Of a cell that has filters, pixels."""
+"""Least height of a cell that has filters, pixels."""
 
 _LONGEST_NAMES = 120
-"""Characters of the names of columns, where the pointer is on filters."""
+"""Most characters of the names of columns in the tooltip of filters."""
 
 
 @dataclass(slots=True)
 class FilterRun:
-    """Filters that lie one behind the other."""
+    """Neighbouring filters that are drawn as one."""
 
     start: int
-    """First byte, absolute."""
+    """Absolute position of the first byte."""
 
     stop: int
-    """Byte after the last filter, absolute."""
+    """Absolute position past the last filter."""
 
     filters: list[FilterFacts]
 
 
 def filter_runs(file: FileFilters) -> list[FilterRun]:
-    """Return the filters of a file by position; those that touch or overlap are one run."""
+    """Return the filters of a file by position; filters that touch or overlap are one run."""
     runs: list[FilterRun] = []
     for one in sorted(file.filters, key=lambda one: one.offset):
         if one.length is None or not 0 <= one.offset < file.size:
@@ -68,7 +68,7 @@ def filter_runs(file: FileFilters) -> list[FilterRun]:
 
 
 def strips_of_files(files: Sequence[FileFilters]) -> list[Html]:
-    """Draw the strip of each file, say how to read it, and what is left out."""
+    """Draw the strip of each file, with a text on how to read it and what is left out."""
     drawn = [file for file in files if file.size][:_MOST_FILES]
     runs = [filter_runs(file) for file in drawn]
     most = _MOST_PARTS // max(len(drawn), 1)
@@ -181,7 +181,7 @@ def _span(start: int, stop: int) -> str:
 
 
 def _keys(files: Sequence[FileFilters], *, is_whole: bool) -> list[Html]:
-    """Return the key of the colours, with bytes if all files are drawn."""
+    """Return the key of the colours, with sizes in bytes if all files are drawn."""
     filters = sum(file.num_filter_bytes for file in files)
     data = sum(one.num_bytes for file in files for one in file.row_groups)
     footers = sum(file.size - file.footer_start for file in files)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _MOST_WRITERS = 3
 _MOST_REMARKS = 200
 _LONGEST_REMARK = 1_000
-"""Characters."""
+"""Most characters of a remark."""
 
 _FILTER_COLUMNS = (
     *("column", "file", "row group", "offset", "bytes", "place"),
@@ -144,7 +144,7 @@ def _header(
 
 
 def _writers(files: Sequence[FileFilters]) -> list[Content]:
-    """Return who wrote the files, the most frequent first."""
+    """Return the writers of the files, the most frequent first."""
     writers = Counter(file.created_by or "an unnamed writer" for file in files)
     shown: list[Content] = []
     for writer, _ in writers.most_common(_MOST_WRITERS):

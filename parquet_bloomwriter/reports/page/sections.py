@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.reports.inspection import ColumnFigures, FileFilters, LookupCost
 
 _FEW = 10
-"""Below, expected numbers of row groups have two digits after the point."""
+"""Expected numbers of row groups below this have two digits after the point."""
 
 _HEIGHT, _THICKNESS = 16, 8
-"""Of the drawing of a bar, and of the bar itself, pixels."""
+"""Heights of the drawing of a bar, and of the bar itself, pixels."""
 
 
 _FILES: tuple[Column[tuple[int, FileFilters]], ...] = (
@@ -55,7 +55,7 @@ def file_table(files: Sequence[FileFilters]) -> Table[tuple[int, FileFilters]]:
 
 
 def _bar(column: ColumnFigures) -> Html:
-    """Draw the share that is read upon the whole; a line marks its end, however short it is."""
+    """Draw a bar of the share that is read; a line marks its end, however short it is."""
     top = (_HEIGHT - _THICKNESS) / 2
     end = f"{100 * column.read_share:.3f}%"
     reads = f"{percent(column.read_share)} of the row groups instead of all"

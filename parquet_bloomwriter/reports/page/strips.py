@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 _KIBI = 1024
 _SMALLEST_RATE = 1e-12
-"""Lower rates, and zero, stand at the bottom of the scale."""
+"""Rate at the bottom of the scale; lower rates, and zero, are drawn there."""
 
 _MOST_STEPS = 3
-"""Distances between lines; a scale of more decades or octaves leaves lines out."""
+"""Most distances between lines; a scale of more decades or octaves leaves lines out."""
 
 _LOWEST_DECIMAL = -4
-"""Lower powers of ten are written as such."""
+"""Exponent below which powers of ten are written as such."""
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _NEAR = 1e-9
-"""What rounding may add to the logarithm of a whole power."""
+"""Largest rounding error in the logarithm of a whole power."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +59,10 @@ class Scale:
     """Value, or its logarithm, at the bottom."""
 
     high: float
-    """At the top; higher than `low`."""
+    """Value, or its logarithm, at the top; greater than `low`."""
 
     base: float | None
-    """Of the logarithm; None for a linear scale."""
+    """Base of the logarithm; None for a linear scale."""
 
     ticks: tuple[tuple[float, str], ...]
     """Values with a line and a label."""
@@ -85,7 +85,7 @@ def size_scale(sizes: Iterable[float]) -> Scale:
 
 
 def rate_scale(rates: Iterable[float]) -> Scale:
-    """Return a scale of probabilities, in powers of ten up to one."""
+    """Return a scale of probabilities, in powers of ten up to 1."""
     low, high = _bounds(rates, base=10.0, least=_SMALLEST_RATE)
     high = min(high, 0)
     steps, step = _steps(low, high)
@@ -106,7 +106,7 @@ def _bounds(values: Iterable[float], *, base: float, least: float) -> tuple[int,
 
 
 def _steps(low: int, high: int) -> tuple[int, int]:
-    """Return the number of steps from one power to the other, or beyond, and their length."""
+    """Return the number of steps between two powers, rounded up, and their length."""
     length = math.ceil((high - low) / _MOST_STEPS)
     return math.ceil((high - low) / length), length
 
@@ -153,12 +153,12 @@ class Metric:
     title: str
     value: Callable[[FilterFacts], float | None]
     label: Callable[[float], str]
-    """Writes a value for people."""
+    """Function that writes a value for people."""
 
     scale: Scale
 
     def of(self, one: PlacedFilter) -> float | None:
-        """Return the value of a filter; None if there is no finite value."""
+        """Return the value of a filter; None without a finite value."""
         value = self.value(one.facts)
         return value if value is not None and math.isfinite(value) else None
 
@@ -177,12 +177,12 @@ class Run:
 
     @property
     def num_missing(self) -> int:
-        """Row groups without a filter."""
+        """Number of row groups without a filter."""
         return self.stop - self.start - len(self.filters)
 
     @property
     def num_problems(self) -> int:
-        """Filters that must not be trusted."""
+        """Number of filters that must not be trusted."""
         return sum(one.facts.problem is not None for one in self.filters)
 
 
@@ -298,13 +298,13 @@ def _y(height: float) -> float:
 
 
 _MOST_COLUMNS = 50
-"""Columns drawn; if there are more, those with the most bytes of filters."""
+"""Number of columns that are drawn; if there are more, those with the most bytes of filters."""
 
 _MOST_MARKS = 2_000
-"""Marks of one metric, over all columns."""
+"""Most marks of one metric, over all columns."""
 
 _MOST_RUNS = 96
-"""Runs of one strip: eyes cannot tell more apart."""
+"""Most runs of one strip: eyes cannot tell more apart."""
 
 
 def panel(columns: Sequence[ColumnFigures], places: Places) -> list[Html]:
@@ -403,7 +403,7 @@ def _key(sign: Html, meaning: str) -> Html:
 
 
 _MOST_RULES = 24
-"""Boundaries between files that are drawn; if there are more, none is drawn."""
+"""Most boundaries between files that are drawn; if there are more, none is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -414,22 +414,22 @@ class Places:
     """Position of the first row group of each file."""
 
     total: int
-    """Row groups of all files."""
+    """Number of row groups of all files."""
 
     @classmethod
     def of(cls, files: Sequence[FileFilters]) -> Places:
-        """Count through the files."""
+        """Return the positions of the row groups of some files."""
         stops = list(accumulate((file.num_row_groups for file in files), initial=0))
         return cls(starts=tuple(stops[:-1]), total=stops[-1])
 
     @property
     def rules(self) -> tuple[int, ...]:
-        """Positions at which a file begins, apart from the first, unless they are too many."""
+        """Positions at which a file begins, apart from the first; empty if they are too many."""
         between = tuple(sorted({start for start in self.starts if 0 < start < self.total}))
         return between if len(between) <= _MOST_RULES else ()
 
     def name(self, start: int, stop: int) -> str:
-        """Name the row groups from `start` up to `stop`, as the files number them."""
+        """Return a text that names row groups [start, stop), by their numbers in their files."""
         if len(self.starts) > 1:
             first, last = self._within(start), self._within(stop - 1)
             return first if first == last else f"{first} to {last}"
@@ -438,7 +438,7 @@ class Places:
         return f"row groups {start:,}-{stop - 1:,}"
 
     def extent(self) -> str:
-        """Describe what stands from left to right."""
+        """A text on what the strip shows from left to right."""
         if len(self.starts) > 1:
             return f"{count(self.total, 'row group')} of {count(len(self.starts), 'file')}"
         return self.name(0, self.total) if self.total else "no row group"

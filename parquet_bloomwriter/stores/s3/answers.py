@@ -1,4 +1,4 @@
-"""What a store answers: the state of an object, a refusal, or nothing.
+"""Answers of a store: the state of an object, a refusal, or no answer.
 
 A refusal becomes an error that names the object, and, where a request is forbidden, the permission
 that it needs.
@@ -66,28 +66,28 @@ UNVERSIONED = "null"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectState:
-    """An object as a request has seen it."""
+    """The state of an object on S3, from the answer to a request."""
 
     path: ObjectPath
     size: int
-    """Bytes."""
+    """Size of the object, bytes."""
 
     etag: str
-    """With its quotes."""
+    """ETag of the object, with its quotes."""
 
     version: str | None
     """Id of the version, where the bucket keeps versions. `UNVERSIONED` for an object that was
     written while it kept none. Some stores give none then."""
 
     attempt: str | None
-    """Id of the attempt that wrote it, if it was one of ours."""
+    """Id of the attempt that wrote the object, if this library wrote it."""
 
     headers: Mapping[str, Any] = field(repr=False)
-    """The answer: content type, metadata, encryption and so on, as boto3 names them."""
+    """Headers of the answer: content type, metadata, encryption and so on, as boto3 names them."""
 
     @property
     def changed_ns(self) -> int:
-        """Last change, nanoseconds since 1970 UTC, in whole seconds.
+        """Time of the last change, nanoseconds since 1970 UTC, in whole seconds.
 
         Raises:
             StoreProblem: If the store has not said it.
@@ -100,7 +100,7 @@ class ObjectState:
 
 
 def kept_version(old: ObjectState | None, new: ObjectState | None) -> str | None:
-    """Return the id under which the bucket keeps an object that was replaced; None if it does not.
+    """Return the version id under which the bucket keeps a replaced object, or None.
 
     A bucket whose versioning is suspended writes the version "null" anew, and keeps all others.
     """
@@ -111,7 +111,7 @@ def kept_version(old: ObjectState | None, new: ObjectState | None) -> str | None
 
 
 class S3Refusal(Refusal):
-    """The store answered that it did not carry out a request.
+    """A refusal of S3: the request was not carried out.
 
     Attributes:
         code: The error code of S3's.
@@ -142,7 +142,7 @@ _CUT = "the head of its answer was cut off"
 
 
 def sizes_of(answer: Mapping[str, Any], start: int | None, stop: int) -> tuple[int, int]:
-    """Check that an answer has the range of bytes that was asked for.
+    """Check that an answer has the requested range of bytes.
 
     Args:
         answer: To a GET, as boto3 has it.
@@ -179,7 +179,7 @@ def sizes_of(answer: Mapping[str, Any], start: int | None, stop: int) -> tuple[i
 
 
 def size_of(answer: Mapping[str, Any]) -> int:
-    """Return the bytes that the head of an answer announces.
+    """Return the number of bytes that the head of an answer announces.
 
     Raises:
         NoAnswer: If it does not say them.
@@ -191,7 +191,7 @@ def size_of(answer: Mapping[str, Any]) -> int:
 
 
 def listed(one: Mapping[str, Any]) -> Listed:
-    """Return what an entry of a listing says.
+    """Return the entry of a listing as `Listed`.
 
     Raises:
         NoAnswer: If it does not say all.
@@ -239,7 +239,7 @@ def error_of(refusal: S3Refusal, operation: str, place: ObjectPath) -> Exception
 
 
 def with_own_key(path: str) -> UnsupportedFile:
-    """Return the error for an object that only its owner's key opens."""
+    """Return the error for an object encrypted by a key that only its owner has (SSE-C)."""
     return UnsupportedFile(
         "the object is encrypted by a key of its owner's (SSE-C)",
         path=path,
@@ -255,7 +255,7 @@ def archived(path: str) -> UnsupportedFile:
 
 @cache
 def no_answers() -> tuple[type[BaseException], ...]:
-    """Return what boto3 raises if a request has no answer, or only the beginning of one."""
+    """Return the errors of boto3 for a request without a complete answer."""
     from botocore import exceptions
     from botocore.parsers import ResponseParserError
     from urllib3.exceptions import HTTPError

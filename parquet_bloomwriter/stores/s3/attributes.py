@@ -1,4 +1,4 @@
-"""What an object has beside its bytes, and how a new version keeps it.
+"""The attributes of an object besides its bytes, and how a new version keeps them.
 
     with the answer that opened it   content type and the like, user metadata, storage class,
                                      encryption by the store's or a KMS key, redirection
@@ -54,17 +54,17 @@ _GRANTEES = {"CanonicalUser": ("id", "ID"), "Group": ("uri", "URI")}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
-    """What a new version gets."""
+    """The attributes that a new version gets."""
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """For the request that makes it, as boto3 spells them."""
+    """Arguments of the request that makes the new version, as boto3 spells them."""
 
     notes: tuple[str, ...] = ()
-    """What could not be kept, a clause each."""
+    """Attributes that could not be kept, a clause each."""
 
 
 def check_writable(state: ObjectState) -> None:
-    """Refuse objects whose new version could not be like them.
+    """Refuse an object whose new version could not have the same attributes.
 
     Raises:
         UnsupportedFile: If it is archived, locked, or encrypted by a key of its owner's.
@@ -92,7 +92,7 @@ def check_writable(state: ObjectState) -> None:
 
 
 def attributes_of(bucket: S3Bucket, state: ObjectState, *, target: S3Bucket) -> Attributes:
-    """Find what a new version of an object gets.
+    """Return the attributes that a new version of an object gets.
 
     Args:
         bucket: Where the object is.
@@ -119,12 +119,12 @@ def attributes_of(bucket: S3Bucket, state: ObjectState, *, target: S3Bucket) -> 
 
 
 _show_tags: dict[tuple[str, str], bool] = {}
-"""By endpoint and bucket."""
+"""Whether an object without a tag count has no tags, by endpoint and bucket."""
 register(_show_tags.clear)
 
 
 def _shows_tags(bucket: S3Bucket, key: str) -> bool:
-    """Whether objects without a number of tags have none; asked once for a bucket.
+    """Return whether objects without a tag count have no tags; tested once for a bucket.
 
     Amazon S3 tells the number only to those who may read the tags.
     """
@@ -151,7 +151,7 @@ def _tags(bucket: S3Bucket, key: str) -> list[tuple[str, str]]:
 
 
 def _grants(bucket: S3Bucket, key: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the grants of the ACL, if there are others than the owner's, and what is lost."""
+    """Return the grants of the ACL besides the owner's, and notes on those that are lost."""
     if not bucket.has_acls():
         return {}, ()
     try:

@@ -49,7 +49,7 @@ ATTEMPT = "bloomify-attempt"
 _TRIES = 6
 _FEW_TRIES = 2
 _PATIENCE_S = 60
-"""Seconds after which no third try is made."""
+"""Seconds after which a request gets no third try."""
 
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
@@ -66,7 +66,7 @@ _TELLING = {
     "get_object_acl": "Grants",
     "get_bucket_ownership_controls": "OwnershipControls.Rules",
 }
-"""What an answer has if the request was carried out. That of get_object has a body to close."""
+"""Field that an answer has if the request was carried out; get_object has a body to close."""
 
 _MARKERS = {
     "list_objects_v2": {"ContinuationToken": "NextContinuationToken"},
@@ -75,15 +75,15 @@ _MARKERS = {
         "UploadIdMarker": "NextUploadIdMarker",
     },
 }
-"""What the request for a page has of the page before."""
+"""For each listing, the arguments of the next page by fields of the page before."""
 
 _ENTRIES = ("Contents", "CommonPrefixes", "Uploads")
 _MOST_EMPTY_PAGES = 1_000
 _SENSELESS = (*(ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError),)
-"""What boto3 raises while it reads an answer that no store gives."""
+"""Errors of boto3 on answers that no correct store gives."""
 
 _have_acls: dict[tuple[str, str], bool] = {}
-"""By endpoint and bucket."""
+"""Whether objects of a bucket may have grants of their own, by endpoint and bucket."""
 register(_have_acls.clear)
 
 
@@ -108,7 +108,8 @@ class S3Bucket:
         self.traffic = StoreTraffic()
         self._is_silent = False
         self.server = ""
-        """What the store calls itself in its answers, if it has answered and says so."""
+        """Name that the store gives in its answers (`Server`); "" before the first, or without one.
+        """
 
     # ------------------------------------------------------------ reading
 
@@ -184,14 +185,14 @@ class S3Bucket:
                 yield found
 
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
-        """Whether any key begins so; with a `suffix`, whether one in the same folder ends so."""
+        """Return whether a key has this prefix; with `suffix`, also this ending in that folder."""
         if not suffix:
             answer = self._repeat("list_objects_v2", prefix, Prefix=prefix, MaxKeys=1)
             return bool(answer.get("Contents"))
         return any(one.key.endswith(suffix) for one in self.objects(prefix, delimiter="/"))
 
     def folders(self, prefix: str) -> Iterator[str]:
-        """Yield the names between a prefix and the next slash of keys, each once, in order."""
+        """Yield the distinct names between a prefix and the next slash of keys, in order."""
         for answer in self._pages("list_objects_v2", prefix, {}, Delimiter="/"):
             for one in answer.get("CommonPrefixes", ()):
                 yield str(one.get("Prefix", "")).removeprefix(prefix).removesuffix("/")
@@ -204,7 +205,7 @@ class S3Bucket:
                     yield one["Key"], one["UploadId"]
 
     def has_acls(self) -> bool:
-        """Whether objects of the bucket may have grants of their own; asked once."""
+        """Return whether objects of the bucket may have grants of their own; asked once."""
         place = (self.endpoint, self.name)
         if place not in _have_acls:
             try:
@@ -229,7 +230,7 @@ class S3Bucket:
         unconditional: bool = False,
         **attributes: Any,  # noqa: ANN401  as boto3 takes them
     ) -> ObjectState:
-        """Write an object, if it is still what it was.
+        """Write an object on condition that the old version is unchanged, or that there is none.
 
         Args:
             key: Of the object.
@@ -272,7 +273,7 @@ class S3Bucket:
         attempt: str,
         replaces: str | None,
     ) -> ObjectState:
-        """Make a conditional request, and find out what became of it.
+        """Make a conditional request; if its answer is lost, find out whether it was carried out.
 
         Args:
             operation: As boto3 spells it.
@@ -313,11 +314,11 @@ class S3Bucket:
             return None
         except StoreProblem as error:
             if isinstance(error.__cause__, Refusal) and error.__cause__.code == "InvalidRange":
-                return found  # It is empty, so it is not ours.
+                return found  # The object is empty, so it is not ours.
             raise
 
     def check_still(self, key: str, etag: str | None) -> None:
-        """Check that an object has this ETag, or, if it is None, that there is no object.
+        """Check that an object has this ETag; if `etag` is None, that there is no object.
 
         Raises:
             FileChanged: If it is not so.
@@ -327,7 +328,7 @@ class S3Bucket:
             raise self.changed(key)
 
     def remove(self, key: str, *, version: str | None = None) -> None:
-        """Delete an object, or one version of it. None need be there."""
+        """Delete an object, or a version of it; an object that does not exist is no error."""
         of: dict[str, Any] = {} if version is None else {"VersionId": version}
         self._repeat("delete_object", key, Key=key, **of)
 
@@ -412,7 +413,7 @@ class S3Bucket:
         replaces: str | None,
         unconditional: bool = False,
     ) -> ObjectState:
-        """Make an object of the parts, if what is there is still what it was.
+        """Complete an upload on condition that the old object is unchanged, or that there is none.
 
         Raises:
             FileChanged: If another object is there.
@@ -437,7 +438,7 @@ class S3Bucket:
         )
 
     def abort_upload(self, key: str, upload: str) -> None:
-        """End an upload without an object. It need not exist any more."""
+        """Abort an upload; an upload that does not exist is no error."""
         try:
             self._repeat("abort_multipart_upload", key, Key=key, UploadId=upload)
         except StoreProblem as error:
@@ -497,7 +498,7 @@ class S3Bucket:
         return answer
 
     def _again(self, operation: str, key: str, request: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Make a request until the store answers it."""
+        """Repeat a request until the store answers it."""
         problem: BaseException | None = None
         for _ in self._tries():
             try:
@@ -513,12 +514,12 @@ class S3Bucket:
         if not isinstance(problem, Refusal):
             self._is_silent = True
             raise self._senseless(key, problem) from problem
-        if problem.is_precondition and operation != "head_object":  # That one has no condition.
+        if problem.is_precondition and operation != "head_object":  # head_object has no condition.
             raise self.changed(key) from problem
         raise self._refused(operation, key, problem) from problem
 
     def _once(self, operation: str, *, up: int = 0, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Make a request once.
+        """Make a request without repeating it.
 
         Raises:
             S3Refusal: If the store says no.
@@ -558,7 +559,7 @@ class S3Bucket:
         return answer
 
     def _tries(self) -> Iterator[int]:
-        """Yield before each try, after a pause, until patience ends.
+        """Yield once before each try of a request, after a pause, until patience ends.
 
         A store that did not answer the request before gets two tries, and so does one that takes
         long for each: else a run would take many times as long as one request that hangs.
@@ -577,7 +578,7 @@ class S3Bucket:
         self.server = headers.get("server", self.server)
 
     def _state(self, key: str, answer: Mapping[str, Any], size: int) -> ObjectState:
-        """Return what an answer says of an object.
+        """Return the state of an object from the answer to a request.
 
         Raises:
             StoreProblem: If the ETag is weak. Other bytes may have the same one, and no condition
@@ -625,7 +626,7 @@ class S3Bucket:
         )
 
     def _senseless(self, key: str, problem: BaseException | None) -> StoreProblem:
-        """Return the error for a store that gives no answer, or none that can be used."""
+        """Return the error for a store that gives no answer, or no usable one."""
         how = " as it should" if isinstance(problem, NoAnswer) else ""
         return StoreProblem(
             f"the store does not answer{how}: {words_of(problem)}",
@@ -642,7 +643,7 @@ class S3Bucket:
 
 
 def md5_of(data: bytes) -> str:
-    """Return what the store compares with what it received (RFC 1864)."""
+    """Return the MD5 of data, base64, which the store compares with what it received (RFC 1864)."""
     return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
 
 

@@ -1,4 +1,4 @@
-"""How a bucket is opened: the client of boto3's, and its settings."""
+"""Open a bucket of S3: the client of boto3, and its settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TIMEOUT_S = 60
 def open_bucket(
     name: str, *, endpoint: str | None = None, region: str | None = None, profile: str | None = None
 ) -> S3Store:
-    """Open a bucket, with settings that `settings` knows, or else as boto3 finds them.
+    """Open a bucket with the installed settings, or else with those that boto3 finds.
 
     Args:
         name: The bucket.
@@ -115,7 +115,7 @@ def _client(
 
 
 def _limit(client: Any) -> None:  # noqa: ANN401  boto3's
-    """Limit what answers to a client may take."""
+    """Limit the memory and time that answers to a client may take."""
     session = BoundedSession(client._endpoint.http_session)  # noqa: SLF001  there is no other way
     client._endpoint.http_session = session  # noqa: SLF001
 

@@ -1,4 +1,4 @@
-"""Whether a store honours conditions, on which all safety here rests.
+"""Test whether a store honours conditions, on which the safety of rewriting rests.
 
 Amazon S3 does. Other stores may ignore them, and then `If-Match` with a wrong ETag overwrites the
 object. So they are tried, never on an object of the user's but on a scratch key beside it, once for
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _AMAZON = (".amazonaws.com", ".amazonaws.com.cn")
 _KEPT_S = 86_400
 _WRONG = '"00000000000000000000000000000000"'
-"""An ETag that no object here has."""
+"""An ETag that no object has."""
 
 
 _AGAIN = "Run the command again."
@@ -52,13 +52,13 @@ _trying = Lock()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """What a store can do."""
+    """The abilities of a store: conditions, and copies of ranges."""
 
     conditions: bool
-    """It refuses a request whose condition does not hold."""
+    """The store refuses a request whose condition does not hold."""
 
     copies: bool
-    """It copies ranges of objects as parts, under a condition too."""
+    """The store copies ranges of objects as parts, also under a condition."""
 
 
 _found: dict[str, Abilities] = {}
@@ -66,7 +66,7 @@ register(_found.clear)
 
 
 def abilities_of(bucket: S3Bucket, key: str) -> Abilities:
-    """Find out what the store of a bucket can do, by the cache or by trying.
+    """Find out what the store of a bucket can do, from the cache or by trying.
 
     Args:
         bucket: The bucket.
@@ -121,7 +121,7 @@ def _try(bucket: S3Bucket, folder: str) -> Abilities:
 
 
 def _remove(bucket: S3Bucket, scratch: str, version: str | None) -> None:
-    """Delete a version; where versioning is suspended, no marker of the deletion is to be left."""
+    """Delete a version; where versioning is suspended, leave no delete marker."""
     if version is None:
         left = bucket.state(scratch)  # Not all stores say "null" when they have written it.
         if left is None:
@@ -131,7 +131,7 @@ def _remove(bucket: S3Bucket, scratch: str, version: str | None) -> None:
 
 
 def _is_unknown_header(error: StoreProblem) -> bool:
-    """Whether a store refused a request because it knows no conditions."""
+    """Return whether a store refused a request because it knows no conditions."""
     refusal = error.__cause__
     return isinstance(refusal, Refusal) and refusal.code == "NotImplemented"
 
@@ -152,7 +152,7 @@ def _refuses(
 
 
 def _try_upload(bucket: S3Bucket, scratch: str, versions: list[str | None]) -> Abilities:
-    """Complete an upload, and copy, under conditions that do not hold; then as it should be."""
+    """Complete an upload and copy a range, first under false conditions, then under true ones."""
     attempt = secrets.token_hex(8)
     metadata = {ATTEMPT: attempt}
     entry = begin_upload(bucket, scratch, attempt=attempt, is_own_key=True, Metadata=metadata)
@@ -205,7 +205,7 @@ def _file() -> Path:
 
 
 def _remembered(bucket: S3Bucket, key: str, name: str) -> Abilities | None:
-    """Return what was found of this very server; None if nothing was."""
+    """Return the cached abilities of this server, or None."""
     one = _kept().get(name)
     if one is None:
         return None
@@ -217,7 +217,7 @@ def _remembered(bucket: S3Bucket, key: str, name: str) -> Abilities | None:
 
 
 def _kept() -> dict[str, Any]:
-    """Return what was found in the last day; nothing if the file is missing or broken."""
+    """Return the cache of the last day; an empty one if the file is missing or broken."""
     try:
         entries = json.loads(_file().read_bytes())
         return {
@@ -230,7 +230,7 @@ def _kept() -> dict[str, Any]:
 
 
 def _keep(name: str, found: Abilities, *, server: str) -> None:
-    """Add what was found to the file; without one it is tried again in the next run."""
+    """Add abilities to the cache file; errors are ignored, the next run tries again."""
     new_one = {**asdict(found), "server": server, "at": time.time()}
     with contextlib.suppress(OSError, RuntimeError):
         path = _file()

@@ -1,4 +1,4 @@
-"""The uploads that runs on this machine have begun and not ended, so that a later run can.
+"""A journal of unfinished uploads of this machine, so that a later run can abort them.
 
 An upload that is neither completed nor aborted is paid for until it is. Whose it is, a store does
 not say; so only ids in this journal are ever aborted, and only if the process that began them is
@@ -37,25 +37,24 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
 _LATEST_S = 3600
-"""Seconds after which a store does not carry out a request any more that it got from a process
-which has died since."""
+"""Seconds after which a store no longer carries out a request of a process that has died."""
 
 
 def journal_folder() -> Path:
-    """Return where the journal is; for a user without a home, a place where nothing can be."""
+    """Return the folder of the journal; for a user without a home, a path that cannot exist."""
     return (state_folder() or Path(os.devnull)) / "uploads"
 
 
 class Entry:
-    """One upload of this process."""
+    """The journal entry of one upload of this process."""
 
     upload = ""
-    """Its id, when the store has given it."""
+    """Id of the upload, after the store has given it."""
 
     def __init__(
         self, bucket: S3Bucket, key: str, *, attempt: str, is_own_key: bool = False
     ) -> None:
-        """Write the entry of an upload that will be begun, and lock it.
+        """Write the entry of an upload before it begins, and lock it.
 
         Without a place to write to there is no entry.
 
@@ -78,7 +77,7 @@ class Entry:
             sync_folder(str(self._path.parent))
 
     def begun(self, upload: str) -> None:
-        """Note the id of the upload, which the store has begun."""
+        """Write the id of the upload, which the store has begun, to the entry."""
         self.upload = upload
         if self._fd >= 0:
             with contextlib.suppress(OSError):
@@ -89,13 +88,13 @@ class Entry:
         os.fsync(self._fd)
 
     def remove(self) -> None:
-        """Take the entry out: the upload has ended."""
+        """Remove the entry: the upload has ended."""
         with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)
         self.leave()
 
     def leave(self) -> None:
-        """Leave the entry to a later run: whether the upload has ended is not known."""
+        """Leave the entry to a later run: it is not known whether the upload has ended."""
         if self._fd >= 0:
             with contextlib.suppress(OSError):
                 os.close(self._fd)
@@ -110,7 +109,7 @@ def begin_upload(
     is_own_key: bool = False,
     **attributes: Any,  # noqa: ANN401  as boto3 takes them
 ) -> Entry:
-    """Begin an upload that the journal names before the store knows of it.
+    """Begin an upload after writing its journal entry.
 
     Args:
         bucket: Where the upload will be.
@@ -137,9 +136,9 @@ def begin_upload(
 
 
 def abort_abandoned(bucket: S3Bucket) -> int:
-    """Abort the uploads to a bucket that dead processes of this machine have left; count them.
+    """Abort the uploads that dead processes of this machine left in a bucket; return their number.
 
-    It is a courtesy: what fails stays in the journal.
+    Errors are ignored: an upload that cannot be aborted stays in the journal.
     """
     ended = 0
     for path in _entries():
@@ -149,7 +148,7 @@ def abort_abandoned(bucket: S3Bucket) -> int:
 
 
 def foreign_uploads(bucket: S3Bucket, prefix: str) -> str:
-    """Return a clause on unfinished uploads below a prefix that are not in the journal; or "".
+    """Return a clause on unfinished uploads below a prefix that are not in the journal, or "".
 
     These are also uploads that a run of this machine may have begun, which died before it knew
     their ids. What cannot be listed is not told.
@@ -200,7 +199,7 @@ def _abort(bucket: S3Bucket, path: Path) -> int:
 
 
 def _read(lines: bytes) -> dict[str, Any]:
-    """Return what the lines of an entry say; the last may be torn.
+    """Return the joined JSON of the lines of an entry; the last line may be torn.
 
     Raises:
         ValueError: If the first is.

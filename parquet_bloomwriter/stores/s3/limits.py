@@ -1,4 +1,4 @@
-"""What an answer of a store may take: bytes of memory, seconds, and further requests.
+"""Limits of an answer of a store: bytes of memory, seconds, and further requests.
 
 boto3 reads the body of an answer as a whole, however long it is and however slowly it comes, and
 follows a bucket to another region again and again. So its HTTP session is wrapped:
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LONGEST_S = 600
-"""Seconds: a store that puts an object together may send spaces until it is done."""
+"""Most seconds of a request: a store that completes an upload may send spaces until it is done."""
 
 _MOST_XML = 16 * 1024 * 1024
-"""Bytes; a page of a listing has 1,000 keys of at most 1,024 bytes, escaped."""
+"""Most bytes of an XML body; a page of a listing has 1,000 keys of up to 1,024 bytes, escaped."""
 
 _MOST_REQUESTS = 6
 _SLOWEST = 16 * 1024
-"""Bytes per second of a body of data, beside `_BEGIN_S`."""
+"""Least bytes per second of a body of data, after `_BEGIN_S`."""
 
 _BEGIN_S = 60
 _PIECE = 1 << 18
-"""Bytes that are read at once."""
+"""Bytes of a body that are read at once."""
 
 
 class Unbounded(Exception):
-    """An answer breaks a limit."""
+    """The error for an answer that exceeds a limit."""
 
     is_last = True
-    """The request is not repeated."""
+    """Whether repeating the request makes no sense; see `NoAnswer`."""
 
 
 class BoundedSession:
-    """The HTTP session of a client of boto3's, with limits. Safe in threads."""
+    """The HTTP session of a boto3 client, with limits. Safe in threads."""
 
     def __init__(self, session: Any) -> None:  # noqa: ANN401  boto3 has no types
         """Wrap the session of a client."""
@@ -51,11 +51,11 @@ class BoundedSession:
         self._thread = local()
 
     def begin(self) -> None:
-        """Begin an operation: count its requests anew, in this thread."""
+        """Begin an operation: reset the request count of this thread."""
         self._thread.requests = 0
 
     def send(self, request: Any) -> Any:  # noqa: ANN401  boto3's
-        """Send a request, and return the answer; its body too, unless it is data.
+        """Send a request, and return the answer with its body, unless the body is data.
 
         Raises:
             Unbounded: If the answer breaks a limit.
@@ -77,7 +77,7 @@ class BoundedSession:
 
 
 class _Body:
-    """The body of an answer, as boto3 reads it: by `stream` if it is XML, by `read` if data."""
+    """The body of an answer, which boto3 reads by `stream` if XML, by `read` if data."""
 
     def __init__(self, raw: Any) -> None:  # noqa: ANN401  urllib3's
         self._raw = raw

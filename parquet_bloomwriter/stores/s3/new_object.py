@@ -1,4 +1,4 @@
-"""A new version of an object: put together of parts, published under a condition, or given up.
+"""A new version of an object: made of parts, then published under a condition or given up.
 
     copy, write      the bytes from first to last; parts go out as soon as they are complete
     complete         the last part; an object too small for parts waits for `publish`
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.parts import Segment
 
 _THREADS = 8
-"""Parts on their way at the same time; as many more may wait in memory."""
+"""Number of parts sent at the same time; as many more may wait in memory."""
 
 _under_way = ByteBudget(256 * 1024 * 1024)
 """Bytes of parts that all objects of this process hold until the store has them: as many as one
 single object may have on their way and waiting."""
 
 _LARGEST = 5 * 1024**4
-"""Bytes that an object may have."""
+"""Most bytes of an object."""
 
 
 class NewObject:
@@ -99,25 +99,25 @@ class NewObject:
         self._whole: bytes | None = None
         self._sent = 0
         self.boundaries: list[int] = []
-        """Where parts begin in the new version, but for the first; and its end."""
+        """Ends of the parts in the new version, bytes from its start; the last one is its size."""
 
     @property
     def has_parts(self) -> bool:
-        """Whether it is put together of parts, and not sent as a whole."""
+        """Return whether the object is uploaded in parts, and not sent whole."""
         return self._upload is not None
 
     def copy(self, start: int, stop: int) -> None:
-        """Append bytes [start, stop) of the old version."""
+        """Append bytes [start, stop) of the old version to the new one."""
         self._size += stop - start
         self._take(self._cutter.add(OldBytes(start, stop)))
 
     def write(self, data: bytes) -> None:
-        """Append `data`."""
+        """Append `data` to the new version."""
         self._size += len(data)
         self._take(self._cutter.add(NewBytes(len(data), data)))
 
     def complete(self) -> None:
-        """Send the last part, and wait until all have arrived. Nothing is read after this.
+        """Send the last part, and wait until all parts have arrived. Nothing is read after this.
 
         Raises:
             FileChanged: If the old object is another one by now.
@@ -133,7 +133,7 @@ class NewObject:
             part.result()
 
     def publish(self) -> ObjectState:
-        """Make the new version visible, in place of the old one.
+        """Replace the old version by the new one.
 
         Raises:
             FileChanged: If another program wrote the object meanwhile; its version stays.
@@ -165,7 +165,7 @@ class NewObject:
             raise
 
     def give_up(self) -> None:
-        """End the upload, if it was begun and not published; Ctrl-C does not stop that."""
+        """Abort the upload, if it was begun and not published; Ctrl-C does not stop that."""
         to_the_end(self._give_up)
 
     def _give_up(self) -> None:
@@ -211,7 +211,7 @@ class NewObject:
         return state
 
     def _forget(self) -> None:
-        """Leave the upload, and its entry in the journal if there is one."""
+        """Leave the upload to later runs, and its entry in the journal if there is one."""
         if self._entry is not None:
             self._entry.leave()
         self._upload = self._entry = None
@@ -232,7 +232,7 @@ class NewObject:
             self.boundaries.append(self._sent)
 
     def _submit(self, pool: ThreadPoolExecutor, part: Part) -> None:
-        """Have a part sent when there is room for its bytes; those copied by the store need none.
+        """Send a part when there is room for its bytes; parts copied by the store need no room.
 
         Whoever waits here holds parts that other threads send, so that room will come.
         """
@@ -247,7 +247,7 @@ class NewObject:
         self._parts.append(future)
 
     def _begin(self) -> None:
-        """Begin the upload, in another thread: Ctrl-C must not make us miss its id.
+        """Begin the upload in another thread, so that Ctrl-C cannot make us miss its id.
 
         All threads are started before that. Ctrl-C while a pool starts a thread makes the pool
         forget it, and `give_up` would not wait for what that thread has begun or sends.
@@ -298,5 +298,5 @@ class NewObject:
 
 
 def _is_refused(error: BaseException | None) -> bool:
-    """Whether an error says that the new version is not in place, and will not be."""
+    """Return whether an error says that the new version is not in place, and will not be."""
     return isinstance(error, FileProblem | OSError) and not isinstance(error, OutcomeUnknown)

@@ -1,4 +1,4 @@
-"""How a new object is put together of parts: which the store copies, and which are sent to it.
+"""Cut a new object into parts: parts that the store copies, and parts that are sent to it.
 
 A part that is not the last has at least 5 MiB. Bytes of the old object that stand between two new
 ones, and are fewer than that, cannot be copied by the store: they are read, and sent with their
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 SMALLEST = 5 * 1024 * 1024
-"""Bytes of a part that is not the last."""
+"""Least bytes of a part that is not the last."""
 
 COPIED = 128 * 1024 * 1024
-"""Bytes that the store copies by one request; several go on at the same time."""
+"""Most bytes that the store copies by one request; several requests run at the same time."""
 
 SENT = 16 * 1024 * 1024
 """Bytes that are collected before a part is sent."""
@@ -34,24 +34,24 @@ MOST_PARTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class OldBytes:
-    """Bytes [start, stop) of the old object."""
+    """Bytes [start, stop) of the old object, to be copied."""
 
     start: int
     stop: int
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Number of bytes."""
         return self.stop - self.start
 
 
 @dataclass(frozen=True, slots=True)
 class NewBytes:
-    """Bytes that the old object does not have."""
+    """Bytes of the new object that the old one does not have."""
 
     size: int
     data: bytes | None = None
-    """None if only their number matters."""
+    """The bytes; None if only their number matters."""
 
 
 Segment = OldBytes | NewBytes
@@ -62,20 +62,20 @@ class Part:
     """One part of an upload."""
 
     number: int
-    """From 1."""
+    """Number of the part in its upload, from 1."""
 
     segments: tuple[Segment, ...]
     copied: OldBytes | None = None
-    """The bytes, if the store can copy them by itself."""
+    """The range of the old object that the part is, if the store can copy it by itself."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Number of bytes."""
         return sum(one.size for one in self.segments)
 
 
 class Cutter:
-    """Cuts a new object, given from its first byte to its last, into parts."""
+    """A cutter of a new object into parts, fed from its first byte to its last."""
 
     def __init__(self, *, copies: bool) -> None:
         """Begin a new object.
@@ -87,15 +87,15 @@ class Cutter:
         self._pending: list[Segment] = []
         self._pending_size = 0
         self.count = 0
-        """Parts so far."""
+        """Number of parts so far."""
 
     @property
     def pending(self) -> tuple[Segment, ...]:
-        """What is not in a part yet."""
+        """Segments that are not in a part yet."""
         return tuple(self._pending)
 
     def add(self, segment: Segment) -> Iterator[Part]:
-        """Take the next bytes, and yield the parts that are complete."""
+        """Add the next segment, and yield the parts that are complete."""
         if isinstance(segment, OldBytes) and self._copies:
             yield from self._copy(segment.start, segment.stop)
         elif isinstance(segment, OldBytes):
@@ -110,7 +110,7 @@ class Cutter:
             yield self._flush()
 
     def _copy(self, start: int, stop: int) -> Iterator[Part]:
-        """Have old bytes copied, but for what fills up the part before, or is too short."""
+        """Yield copied parts of old bytes; the rest, which is too short to copy, is sent."""
         if self._pending:
             taken = min(max(0, SMALLEST - self._pending_size), stop - start)
             if taken:
@@ -167,11 +167,11 @@ class Cutter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What writing a new object costs."""
+    """Bytes moved by writing a new object."""
 
     requests: int
     down: int
-    """Bytes of the old object that are read to be sent again."""
+    """Bytes of the old object that are read in order to send them again."""
 
     up: int
     """Bytes that are sent."""
@@ -181,7 +181,7 @@ class Cost:
 
 
 def cost_of(segments: Sequence[Segment], *, copies: bool) -> Cost:
-    """Return what a new object of these segments costs.
+    """Return the bytes moved by writing a new object of these segments.
 
     Raises:
         UnsupportedFile: If it would have too many parts.

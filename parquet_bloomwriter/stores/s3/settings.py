@@ -1,4 +1,4 @@
-"""Settings of buckets that a program gives, instead of those that boto3 finds.
+"""Settings of buckets that a program gives, in place of those that boto3 finds.
 
 A source of settings counts for the whole process, for every bucket that is opened from then on;
 whoever installs another one takes its place. So two users of one process with different keys for
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     Source: TypeAlias = Callable[[str], "BucketSettings | None"]
-    """Returns the settings of a bucket, by its name; None where those that boto3 finds count."""
+    """Function from a bucket's name to its settings; None where those that boto3 finds count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +23,11 @@ class BucketSettings:
     """How one bucket is reached. Can be pickled; then the secrets are in the pickle."""
 
     endpoint: str | None = field(default=None, repr=False)
-    """URL of the store, which may have a password in it; None for Amazon's."""
+    """URL of the store, which may contain a password; None for Amazon S3."""
 
     region: str | None = None
     access_key: str | None = field(default=None, repr=False)
-    """None: boto3 looks for keys where it always does."""
+    """Access key; None if boto3 shall look for keys where it always does."""
 
     secret_key: str | None = field(default=None, repr=False)
     session_token: str | None = field(default=None, repr=False)
@@ -39,23 +39,23 @@ class BucketSettings:
 
 
 _installed: tuple[Source, ...] = ()
-"""Where settings come from. For each bucket, the first source that knows it counts."""
+"""Sources of settings; for each bucket, the first source that knows it counts."""
 
 
 def install(source: Source | None) -> None:
-    """Take settings from this source only; None: boto3's configuration counts again."""
+    """Use only this source of settings; with None, boto3's own configuration."""
     global _installed  # noqa: PLW0603  a setting of the process
     _installed = () if source is None else (source,)
 
 
 def install_above(source: Source) -> None:
-    """Ask this source first, for each bucket, and then the sources installed before it."""
+    """Ask this source first for each bucket, and then the sources installed before it."""
     global _installed  # noqa: PLW0603  a setting of the process
     _installed = (source, *(one for one in _installed if one is not source))
 
 
 def settings_of(bucket: str) -> BucketSettings | None:
-    """Return what the installed sources say of a bucket.
+    """Return the settings of a bucket from the installed sources, or None.
 
     Raises:
         InvalidArgument: If the source knows of settings that cannot be used here.

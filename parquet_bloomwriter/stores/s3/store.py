@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.answers import ObjectState
 
 _FIRST_BYTES = 8 << 20
-"""An object is read by one request if it has no more bytes."""
+"""Most bytes of an object that is read by one request."""
 
 _PIECE_BYTES = 4 << 20
 
@@ -55,12 +55,12 @@ class S3Store(S3Bucket, TableStore):
             raise
         try:
             yield S3Source(self, state, tail)
-        except FileProblem as error:  # It says itself what became of the object.
+        except FileProblem as error:  # The error says what became of the object.
             error.path = error.path or str(state.path)
             raise
 
     def read_whole(self, path: str) -> bytes:
-        """Return all bytes of an object; one request if it is not long."""
+        """Return all bytes of an object, by one request if it is short."""
         try:
             data, state = self.read(path, 0, _FIRST_BYTES)
         except StoreProblem as error:
@@ -85,7 +85,7 @@ class S3Store(S3Bucket, TableStore):
             raise self.missing(f"{folder}/")
 
     def look(self, path: str) -> tuple[int | None, bool]:
-        """See `TableStore`; one listing tells both."""
+        """Return the size of an object in bytes, or None, by one listing; see `TableStore`."""
         for one in self.objects(path):
             if one.key == path:
                 return one.size, False
@@ -104,13 +104,13 @@ class S3Store(S3Bucket, TableStore):
         content_type: str = "",
         one_writer: bool = False,
     ) -> ObjectState:
-        """Create an object, if there is none."""
+        """Create an object on condition that none of this name exists."""
         of = {"ContentType": content_type} if content_type else {}
         insists = one_writer and bool(self.why_not_exclusive(path.rpartition("/")[0]))
         return self.put(path, data, attempt=attempt, replaces=None, unconditional=insists, **of)
 
     def create_file(self, path: str, fd: int, size: int) -> ObjectState:
-        """See `TableStore`. It needs no condition, which some stores do not know."""
+        """Create an object from an open file, without a condition: some stores know none."""
         new = NewObject(
             self,
             path,
@@ -130,17 +130,17 @@ class S3Store(S3Bucket, TableStore):
             raise
 
     def why_not_exclusive(self, folder: str) -> str:
-        """Try what the store can do, on a scratch key in a folder; see `conditions`."""
+        """Test on a scratch key in a folder what the store can do; see `conditions`."""
         if abilities_of(self, f"{folder.rstrip('/')}/0" if folder else "0").conditions:
             return ""
         return "the store ignores conditions"
 
 
 class S3Source(ObjectReader):
-    """One version of an object."""
+    """One version of an object on S3, as a source of bytes."""
 
     def __init__(self, bucket: S3Store, state: ObjectState, tail: bytes) -> None:
-        """Read the object of this state, whose last bytes are known."""
+        """Read the object in this state; `tail` is its last bytes."""
         super().__init__(
             state.size,
             name=str(state.path),
@@ -152,7 +152,7 @@ class S3Source(ObjectReader):
         self._kept = (state.size - len(tail), tail)
 
     def hold_all(self) -> None:
-        """Read what is not known yet by one request, and keep the whole object."""
+        """Read all missing bytes by one request, and keep the whole object."""
         start, tail = self._kept
         if start:
             self._kept = (0, self._whole(0, start, self._fetch(0, start)) + tail)
@@ -171,6 +171,6 @@ class S3Source(ObjectReader):
 
 
 def _is_empty(error: StoreProblem) -> bool:
-    """Whether a store refused to read a range because the object has no bytes."""
+    """Return whether a store refused to read a range because the object has no bytes."""
     refusal = error.__cause__
     return isinstance(refusal, Refusal) and refusal.code == "InvalidRange"

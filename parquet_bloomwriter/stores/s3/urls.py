@@ -11,7 +11,7 @@ _STARTS = tuple(f"{scheme}://" for scheme in SCHEMES["s3"])
 
 
 class ObjectPath(NamedTuple):
-    """Where an object is."""
+    """Bucket and key of an object on S3."""
 
     bucket: str
     key: str
@@ -21,12 +21,12 @@ class ObjectPath(NamedTuple):
 
 
 def is_s3(path: str) -> bool:
-    """Whether a path is the URL of an object, a prefix or a pattern on S3."""
+    """Return whether a path is the URL of an object, a prefix or a pattern on S3."""
     return path.lower().startswith(_STARTS)
 
 
 def parse_url(url: str) -> ObjectPath:
-    """Split the URL of an object, `s3://bucket/key`; the key stands as it is, without escapes.
+    """Split the URL of an object, `s3://bucket/key`; escapes in the key are left alone.
 
     Raises:
         InvalidArgument: If it names no bucket, or has a user, a password or parameters, which

@@ -1,1 +1,1 @@
-"""How engines are asked whether they use filters: questions, queries, the program, the report."""
+"""Tests of whether engines use filters: questions, queries, the program, the report."""

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     Question: TypeAlias = dict[str, Any]
     Count: TypeAlias = Callable[[list[Question]], list[Any]]
     Literals: TypeAlias = dict[str, Callable[[Any, dict[str, Any]], str]]
-    """What spells a value in SQL, by its `type`; numbers and texts need none."""
+    """Functions that write a value in SQL, by its `type`; numbers and text need none."""
 
 
 def decoded(coded: Any) -> Any:  # noqa: ANN401  values of every type
-    """Return the Python value that JSON stands for: itself, or an object with `type` and `text`."""
+    """Return the Python value of a JSON value, which may be an object with `type` and `text`."""
     if not isinstance(coded, dict):
         return coded
     text = coded["text"]
@@ -50,7 +50,7 @@ def decoded(coded: Any) -> Any:  # noqa: ANN401  values of every type
 
 
 def text_literal(text: str) -> str:
-    """Return a literal of SQL."""
+    """Return a text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -64,7 +64,7 @@ def sql_condition(question: Question, column: str, literals: Literals, rows_of: 
 
 
 def sql_literal(coded: Any, literals: Literals) -> str:  # noqa: ANN401
-    """Return a literal of SQL."""
+    """Return a coded value as a literal of SQL."""
     value = decoded(coded)
     kind = "text" if isinstance(value, str) else coded["type"] if isinstance(coded, dict) else ""
     if kind in literals:
@@ -73,7 +73,7 @@ def sql_literal(coded: Any, literals: Literals) -> str:  # noqa: ANN401
 
 
 def values_of(question: Question) -> list[Any]:
-    """Return the values as Python has them, for engines whose conditions are not SQL."""
+    """Return the values of a question as Python values, for engines without SQL conditions."""
     if question["form"] == "join" or question["schema_of"]:
         raise NotImplementedError("only = and IN are asked of this engine")
     return [decoded(coded) for coded in question["values"]]
@@ -248,7 +248,7 @@ def polars() -> tuple[str, Count]:
 
 
 def with_arrow(package: str, module: str, read: str) -> Callable[[], tuple[str, Count]]:
-    """Return what asks pyarrow, or a package that takes the same conditions."""
+    """Return the function that asks pyarrow, or a package that takes the same conditions."""
 
     def asked() -> tuple[str, Count]:
         function = getattr(import_module(module), read)
@@ -271,7 +271,7 @@ def with_arrow(package: str, module: str, read: str) -> Callable[[], tuple[str, 
 
 
 def quoted_names(question: Question, quote: str) -> list[str]:
-    """Return the names of the column with quotation marks doubled, as SQL wants them."""
+    """Return the names of the column with quotation marks doubled, as SQL needs them."""
     return [name.replace(quote, 2 * quote) for name in question["column"]]
 
 
@@ -292,12 +292,12 @@ _AT_ONCE = {"clickhouse": 32}
 
 
 def each(count: Callable[[Question], Any]) -> Count:
-    """Return what answers questions one after the other."""
+    """Return a function that answers questions one after the other."""
     return lambda questions: [count(question) for question in questions]
 
 
 def answers_to(questions: list[Question], count: Count) -> list[Any]:
-    """Return an answer to each question; if any fails, they are asked one after the other."""
+    """Return the answer to each question; if any fails, they are asked one after the other."""
     try:
         return [int(answer) for answer in count(questions)]
     except Exception as error:  # noqa: BLE001  engines have errors of their own

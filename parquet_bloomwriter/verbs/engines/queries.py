@@ -1,4 +1,4 @@
-"""How engines are asked for the number of rows that have a value, in processes of their own.
+"""Queries to engines for the number of rows that have a value, each engine in its own process.
 
 `program` is the program that such a process runs. An engine is asked as its users ask it:
 with its own settings, none of them changed.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Value: TypeAlias = (
     int | float | str | bytes | decimal.Decimal | dt.date | dt.time | dt.datetime | uuid.UUID
 )
-"""A constant of a question."""
+"""A constant in a question."""
 
 Form: TypeAlias = Literal["=", "IN", "join"]
 
@@ -39,20 +39,20 @@ _FIND = "import sys; from importlib.util import find_spec; print(*filter(find_sp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """An engine that Python reaches."""
+    """An engine that can be called from Python."""
 
     name: str
-    """As users write it."""
+    """Name of the engine, as users write it."""
 
     package: str
-    """As pip installs it."""
+    """Name of its package for pip."""
 
     module: str
-    """As Python imports it."""
+    """Name of its module in Python."""
 
     is_asked: bool = True
-    """Whether it is asked if no engine is named: those that are not use no filters by themselves,
-    or are this library."""
+    """Whether the engine is asked if the caller names none: engines that use no filters by
+    themselves, and this library, are not."""
 
 
 _ALL = (
@@ -75,34 +75,34 @@ ENGINES = {one.name: one for one in _ALL}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """How many rows of a file have one of some values in a column."""
+    """A question for the number of rows in a file that have one of some values in a column."""
 
     path: str
     """Absolute path of the file."""
 
     column: tuple[str, ...]
-    """The names that lead to the column, from the top."""
+    """Names on the path to the column, from the top."""
 
     values: tuple[Value, ...]
-    """The values; one, if the form is "="."""
+    """Values that are looked for; one value, if the form is "="."""
 
     form: Form = "="
     """The predicate: "join" is a subquery, `IN (SELECT ...)`."""
 
     unit: str = "us"
-    """Unit of the column, if it holds times: ms, us or ns."""
+    """Unit of a column of times: ms, us or ns."""
 
     width: int = 0
-    """Bytes of a value, if the column is of fixed length; 0 otherwise."""
+    """Length of a value of a FIXED_LEN_BYTE_ARRAY column, bytes; 0 for other columns."""
 
     digits: int = 0
-    """Precision of the column, if it holds decimals."""
+    """Precision of a column of decimals."""
 
     schema_of: str | None = None
     """Path of a file whose schema the engine reads by; None for the file's own schema."""
 
     def document(self) -> dict[str, object]:
-        """Return the question as `program` reads it."""
+        """Return the question as a JSON object for `program`."""
         return {
             "path": self.path,
             "column": self.column,
@@ -126,19 +126,19 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What an engine said to a question."""
+    """The answer of an engine to a question."""
 
     count: int | None
-    """Rows; None if it failed, or if a command said nothing but that it went well."""
+    """Number of rows; None if the engine failed, or if a command succeeded without a number."""
 
     has_failed: bool
     version: str = ""
     problem: str = ""
-    """The last line of what it printed, if it failed."""
+    """Last line of the engine's output if it failed; otherwise ""."""
 
 
 def engine_of(name: str) -> Engine:
-    """Return an engine by its name.
+    """Return the engine of a name.
 
     Raises:
         InvalidArgument: If there is none of that name here.
@@ -156,7 +156,7 @@ def engine_of(name: str) -> Engine:
 
 
 def installed_engines(python: str | None = None) -> Collection[str]:
-    """Return the names of the engines that an environment has, in the order of `ENGINES`.
+    """Return the names of the engines that are installed in an environment, in `ENGINES` order.
 
     Args:
         python: Path of the environment's Python; None for the running one.
@@ -180,7 +180,7 @@ def installed_engines(python: str | None = None) -> Collection[str]:
 def ask(
     engine: Engine, questions: Sequence[Question], *, timeout_s: float, python: str | None = None
 ) -> list[Reply]:
-    """Ask an engine, in a process that may break and is ended after some time.
+    """Ask an engine, in a process of its own that is killed after a time limit.
 
     Args:
         engine: The engine.
@@ -203,7 +203,7 @@ def ask(
 
 
 def _parsed(stdout: str) -> Sequence[int | str]:
-    """Return the version, and the answers; the last line may have been cut off."""
+    """Return the version and the answers from the output, whose last line may be cut off."""
     found = []
     for line in stdout.splitlines():
         try:
@@ -220,7 +220,7 @@ def _reply(answer: int | str, version: str) -> Reply:
 
 
 def ask_command(command: str, questions: Sequence[Question], *, timeout_s: float) -> list[Reply]:
-    """Ask an engine by a command of the shell, once for each question; it fails if the engine does.
+    """Ask an engine by a shell command that fails if the engine does, once for each question.
 
     Args:
         command: With `{file}`, `{column}` and `{value}` in it, which are put in without quotation
@@ -251,11 +251,11 @@ def _asked_by_command(command: str, question: Question, timeout_s: float) -> Rep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """What a process came to."""
+    """The result of a process."""
 
     stdout: str
     problem: str
-    """Why it failed; "" if it did not."""
+    """Why the process failed; "" if it did not."""
 
 
 def _run(command: list[str], timeout_s: float, given: str = "") -> _Run:

@@ -1,4 +1,4 @@
-"""The values of a file that `check_engine` asks engines for: absent ones, and present ones."""
+"""The questions of `check_engine`: values that are absent from a file, and values in it."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ _TYPES = (
     PhysicalType.FIXED_LEN_BYTE_ARRAY,
 )
 _VALUES = 512
-"""Values of a row group near which an absent one is looked for, or from which some are taken."""
+"""Values of a row group near which an absent value is looked for, or from which some are taken."""
 
 _MOST_TRIED = 10_000
-"""Values that are tried until one is found that only filters exclude."""
+"""Most values that are tried until one is found that only filters exclude."""
 
 _ENOUGH = 16
-"""Such values of which one is taken that the filters of most row groups exclude."""
+"""Number of such values among which the one is chosen that most row groups' filters exclude."""
 
 _ROW_GROUPS = 4
-"""Row groups of which present values are asked for, spread over the file."""
+"""Number of row groups from which present values are taken, spread over the file."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9 @._~:/+-]+")
-"""What a command of the shell may have in it that comes from a file."""
+"""Text from a file that is safe in a shell command."""
 
 _SORTS = (int, float, str, bytes, decimal.Decimal, dt.date, dt.time, uuid.UUID)
 
 
 def columns_with_filters(footer: Footer, column: str | None) -> list[Leaf]:
-    """Return the columns that have filters: all of them, or the one that is named.
+    """Return the leaf columns with filters: all, or the named one.
 
     Raises:
         InvalidArgument: If there is none.
@@ -72,9 +72,9 @@ def columns_with_filters(footer: Footer, column: str | None) -> list[Leaf]:
 def absent_question(
     path: str, footer: Footer, leaves: Sequence[Leaf], *, for_shell: bool
 ) -> tuple[Question, int]:
-    """Return a question about a value that only filters exclude, and from how many row groups.
+    """Return a question about a value that only filters exclude, and the number of row groups.
 
-    What a shell is given has no characters that mean anything there: it comes from the file.
+    The text for a shell has no characters with a meaning there: it comes from the file.
 
     Raises:
         InvalidArgument: If there is none.
@@ -103,11 +103,11 @@ def absent_question(
 
 
 def present_questions(path: str, leaves: Sequence[Leaf], *, for_shell: bool) -> list[Question]:
-    """Return questions about values that are in the file, of every column that is looked up.
+    """Return questions about values that are in the file, for every column that is looked up.
 
-    Two values are taken of each of some row groups: the first one, and the largest one, which of
-    bytes and text is the one most often mistaken. NaN is not asked for, nor times between two
-    microseconds.
+    Two values are taken from each of some row groups: the first one, and the largest one, which for
+    bytes and text is the one most often mistaken. Neither NaN nor times between two microseconds
+    are asked for.
     """
     import pyarrow.parquet as pq
 
@@ -135,7 +135,7 @@ def _is_plain(value: Value) -> bool:
 
 
 def _absent_values(path: str, footer: Footer, leaf: Leaf) -> Iterator[int | str | bytes]:
-    """Yield values next to some that are there: between minimum and maximum of their pages, too.
+    """Yield absent values next to stored ones, between minimum and maximum of their pages, too.
 
     Text is changed before its end: a value that begins with the maximum is not excluded by
     statistics here (`probing.bounds`), but it is by those of engines.
@@ -165,7 +165,7 @@ def _present_values(file: pq.ParquetFile, leaf: Leaf) -> Iterator[tuple[Value, p
 
 
 def _some_values(file: pq.ParquetFile, leaf: Leaf, row_group: int) -> pa.Array:
-    """Return the first values of a row group; fields of structs without the structs around them."""
+    """Return the first values of a row group; fields of structs come without their structs."""
     import pyarrow as pa
 
     batches = file.iter_batches(_VALUES, row_groups=[row_group], columns=[leaf.name])
@@ -179,7 +179,7 @@ def _some_values(file: pq.ParquetFile, leaf: Leaf, row_group: int) -> pa.Array:
 
 
 def _listed(array: pa.Array) -> list[Any]:
-    """Return the values as Python has them; those of points in time in UTC, without nanoseconds."""
+    """Return the values as Python objects; points in time are in UTC, without nanoseconds."""
     import pyarrow as pa
 
     if pa.types.is_timestamp(array.type):
@@ -199,7 +199,7 @@ def _can_be_asked(value: object) -> bool:
 
 
 def _excluded_by_filters(path: str, leaf: Leaf, value: Value) -> int:
-    """Return from how many row groups only filters exclude a value; 0 if any might have it."""
+    """Return the number of row groups that only filters exclude; 0 if any might hold the value."""
     from parquet_bloomwriter.probing.verdict import Evidence, Verdict
     from parquet_bloomwriter.verbs.probe import probe
 

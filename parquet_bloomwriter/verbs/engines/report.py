@@ -76,7 +76,7 @@ class EngineCheck:
     """The present values of which rows were lost; empty unless the engine is wrong."""
 
     hazards: tuple[str, ...] = ()
-    """What is known to go wrong in this version of the engine with columns of such types."""
+    """Known faults of this version of the engine with columns of such types."""
 
     @property
     def verdict(self) -> str:
@@ -114,12 +114,12 @@ class EngineReport:
 
     @property
     def all_use(self) -> bool:
-        """Whether every engine used the filters, and lost no rows."""
+        """Return whether every engine used the filters, and lost no rows."""
         return all(check.use is Use.USED for check in self.checks)
 
     @property
     def has_wrong(self) -> bool:
-        """Whether any engine lost rows."""
+        """Return whether any engine lost rows."""
         return any(check.use is Use.WRONG for check in self.checks)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""`bloomify index`: the group of its commands, which are imported when they are asked for."""
+"""The command group `bloomify index`, whose commands are imported when they are used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERBS = {
     **dict.fromkeys(("list", "show"), "info"),
     **dict.fromkeys(("optimize", "delete", "restore", "vacuum", "cancel"), "lifecycle"),
 }
-"""The commands in the order of the help page, and their modules."""
+"""Module of each command, in the order of the help page."""
 
 _EPILOG = """\b
 Examples:
@@ -35,12 +35,12 @@ Examples:
 
 
 class IndexVerbs(LazyGroup):
-    """The commands on indexes."""
+    """The group of commands on indexes."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command. A table in its place means that the command was left out."""
+        """Find the command; a table in its place means that the command was left out."""
         given = args[0]
         if given not in VERBS and os.path.exists(given):  # noqa: PTH110
             example = f'"bloomify index list {given}"'

@@ -1,4 +1,4 @@
-"""`bloomify index create`."""
+"""The command `bloomify index create`."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ T = TypeVar("T", bound=float)
 
 DEFAULT_FPP = 0.01
 _UNNAMED = "index"
-"""The name of an index whose columns make none."""
+"""Default name of an index if the names of its columns cannot make one."""
 
 _MAX_DEFAULT_NAME = 60
-"""Characters of a name that is made of columns' names."""
+"""Most characters of a default name."""
 
 _NEXT_COLUMN = re.compile(r",(?=[^,=]+=)")
 """The comma in "id=0.001,email=0.05"; not those in "1,000,000"."""
@@ -158,7 +158,7 @@ _filter_options = all_of(
 
 
 class CreateOptions(ChangeOptions):
-    """All options."""
+    """All options of `index create`."""
 
     columns: tuple[str, ...]
     exclude: tuple[str, ...]
@@ -234,13 +234,13 @@ def _chosen(options: CreateOptions, table: str) -> ColumnChoice:
 
 
 def _default_name(columns: Sequence[str]) -> str:
-    """Make a name of the columns' names: `id,address.city` is indexed as `id-address.city`."""
+    """Return a default name made of columns' names: `id-address.city` for `id,address.city`."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(columns))
     return plain.strip("_.-")[:_MAX_DEFAULT_NAME] or _UNNAMED
 
 
 def _settings(options: CreateOptions, choice: ColumnChoice) -> _Settings:
-    """Translate options to the library's arguments.
+    """Return the library's arguments for the options.
 
     Raises:
         click.UsageError: If an option names a column that is not indexed.
@@ -263,7 +263,7 @@ def _settings(options: CreateOptions, choice: ColumnChoice) -> _Settings:
 
 
 def _check_named(given: Iterable[str], columns: Sequence[str], *, option: str) -> None:
-    """Check that values are for columns that are indexed.
+    """Check that values are given only for columns that are indexed.
 
     Raises:
         click.UsageError: If one is not.

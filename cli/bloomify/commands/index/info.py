@@ -1,4 +1,4 @@
-"""`bloomify index list` and `show`."""
+"""The commands `bloomify index list` and `show`."""
 
 from __future__ import annotations
 

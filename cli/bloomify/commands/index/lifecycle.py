@@ -1,4 +1,4 @@
-"""`bloomify index optimize`, `delete`, `restore`, `vacuum` and `cancel`."""
+"""The commands `bloomify index optimize`, `delete`, `restore`, `vacuum` and `cancel`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from parquet_bloomwriter import index
 
 
 def _command(verb: str, short_help: str, help_: str) -> click.Command:
-    """Return the command that calls the function of `parquet_bloomwriter.index` of its name."""
+    """Return the command that calls the function of its name in `parquet_bloomwriter.index`."""
 
     @click.command(verb, cls=Verb, short_help=short_help, help=help_)
     @table_argument

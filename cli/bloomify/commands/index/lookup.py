@@ -1,4 +1,4 @@
-"""`bloomify index lookup` and `explain`."""
+"""The commands `bloomify index lookup` and `explain`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Examples:
 
 
 class LookupOptions(IndexConditionOptions, PathsOptions):
-    """All options."""
+    """All options of `index lookup`."""
 
     version: int | None
     snapshot: int | None
@@ -178,7 +178,7 @@ def _explain(table: str, condition: Expression, options: IndexConditionOptions) 
 
 
 def _atoms(expression: Expression) -> Iterator[Expression]:
-    """Yield the comparisons that a condition consists of, in order."""
+    """Yield the comparisons of a condition, in order."""
     from parquet_bloomwriter.predicate.expression import And, Or
 
     if isinstance(expression, And | Or):

@@ -1,4 +1,4 @@
-"""The options that several commands of `bloomify index` have."""
+"""Options that several commands of `bloomify index` share."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ one_writer_option = _index(
 def name_option(
     help_: str = "Name of the index.  [default: the only one of the table]",
 ) -> Decorator:
-    """Add `--name`, which has this help."""
+    """Add `--name` with this help text."""
     return _index("--name", metavar="NAME", help=help_)
 
 

@@ -1,4 +1,4 @@
-"""`bloomify index refresh`."""
+"""The command `bloomify index refresh`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Examples:
 
 
 class RefreshOptions(ChangeOptions):
-    """All options."""
+    """All options of `index refresh`."""
 
     mode: str
     jobs: int | None

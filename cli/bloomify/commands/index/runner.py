@@ -1,4 +1,4 @@
-"""The frame of the commands on indexes: one call of the library, one report, one exit code.
+"""The frame of commands on indexes: one call of the library, one report, one exit code.
 
 No command touches a data file. A command that fails or is interrupted leaves the last stable
 version of the index in force.
@@ -39,7 +39,7 @@ R = TypeVar("R")
 _NO_ROOM = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
 _ELSEWHERE = "An index can also be created elsewhere, with --home."
 _PASS_OVER_DELETED = frozenset({"refresh", "show", "optimize"})
-"""Commands that mean no deleted index if there is another, to which they do no harm."""
+"""Commands that choose the only index that is not deleted, as they do no harm to others."""
 
 
 class Action(Protocol):
@@ -52,17 +52,17 @@ class Action(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown(Generic[R]):
-    """How one command shows its report."""
+    """The functions that show the report of one command."""
 
     text: Callable[[R], str]
-    """Returns the text; "" prints nothing."""
+    """Function that returns the text; "" prints nothing."""
 
     document: Callable[[R], Document]
-    """Returns the facts for the JSON."""
+    """Function that returns the facts for the JSON."""
 
     code: Callable[[R], ExitCode] = lambda _: ExitCode.OK
     complaint: Callable[[R], str] = lambda _: ""
-    """Returns the line for standard error that gives the reason of the code; "" for none."""
+    """Function that returns the reason of the exit code for standard error; "" for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,10 @@ class IndexRun:
 
     ctx: click.Context
     table: str
-    """The table as the command line names it."""
+    """Table as the command line names it."""
 
     name: str | None
-    """The index that is named, if one is."""
+    """Name of the index on the command line; None without one."""
 
     options: IndexOptions
     console: Console
@@ -83,7 +83,7 @@ class IndexRun:
     def of(
         cls, ctx: click.Context, table: str, options: IndexOptions, *, default: str | None = None
     ) -> IndexRun:
-        """Open the streams.
+        """Return a new run, with open streams.
 
         Args:
             ctx: The command.
@@ -106,7 +106,7 @@ class IndexRun:
         return self.console.bar
 
     def attempt(self, work: Callable[[], R], *, changes: str | None = None) -> R:
-        """Do the work; an error is printed as one line and ends the command.
+        """Call a function; an error is printed as one line and ends the command.
 
         Args:
             work: What to do.
@@ -135,7 +135,7 @@ class IndexRun:
         self.ctx.exit(shown.code(report))
 
     def how_to_create(self) -> str:
-        """Return a sentence with the command that creates the index that is named, or any."""
+        """Return a sentence with the command that creates the named index, or any index."""
         words = command_line("create", self.table, name=self.name, home=self.options["home"])
         return f"Type: {words} --columns ..."
 
@@ -164,7 +164,7 @@ class IndexRun:
         return message
 
     def _hint_of_folders(self, error: InvalidArgument) -> str:
-        """Return a sentence on a column whose name is that of folders, as in `year=2026`; or ""."""
+        """Return a sentence on a column name that only folders have, as in `year=2026`; or ""."""
         if not isinstance(error, ColumnNotFound) or error.name is None:
             return ""
         return partition_hint([error.name], self.table)
@@ -179,7 +179,7 @@ class IndexRun:
         self.console.result(json_text(command, seconds=seconds, **facts))
 
     def _what_is_left(self, name: str) -> str:
-        """Return which version of the index is in force, and what to do."""
+        """Return which version of the index is in use, and what to do."""
         from parquet_bloomwriter import index
 
         try:
@@ -198,7 +198,7 @@ class IndexRun:
 
 
 def change(run: IndexRun, action: Action) -> NoReturn:
-    """Change the index that is meant, print the report, and exit."""
+    """Change the chosen index, print the report, and exit."""
     from bloomify.views.index.action import ActionText, complaint, report_code, report_document
 
     name, home = name_of(run), run.options["home"]
@@ -210,7 +210,7 @@ def change(run: IndexRun, action: Action) -> NoReturn:
 
 
 def name_of(run: IndexRun) -> str:
-    """Return the name of the index that is meant: the one given, or the only one there can be.
+    """Return the name of the chosen index: the named one, or the only possible one.
 
     That is the table's only index, or, for some commands, the only one that is not deleted.
 

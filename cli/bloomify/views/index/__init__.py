@@ -1,4 +1,4 @@
-"""How reports on indexes are shown, as text and as JSON; here, what to type next."""
+"""Views of reports on indexes, as text and as JSON; here, the next commands to type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def command_line(verb: str, table: str, *, name: str | None, home: str | None) -
 
 
 def partition_hint(names: Sequence[str], table: str) -> str:
-    """Return a sentence on the names that are of folders, not of columns; "" if none is."""
+    """Return a sentence on names that are those of folders, not of columns; "" without any."""
     found = dict(_partitions(table))
     named = [name for name in names if name in found]
     if not named:

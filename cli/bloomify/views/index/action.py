@@ -1,4 +1,4 @@
-"""What became of an index: an action in one line, a row for each column, and remarks.
+"""The view of an action on an index: one line, a row for each column, and remarks.
 
 Actions are `create`, `refresh`, `optimize`, `delete`, `restore`, `vacuum` and `cancel`.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.report import IndexColumn, IndexReport
 
 _LISTED = 10
-"""Files that are named in one remark; the others are counted."""
+"""Most files that are named in one remark; the others are counted."""
 
 _BUILDING = ("create", "refresh", "optimize")
 """Actions that write a new version of the index."""
@@ -33,10 +33,10 @@ _BUILDING = ("create", "refresh", "optimize")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionText:
-    """The report of an action as text."""
+    """The report of an action on an index, as text."""
 
     table: str
-    """The table as the command line names it."""
+    """Table as the command line names it."""
 
     home: str | None
     columns: int | None
@@ -64,7 +64,7 @@ class ActionText:
             yield "", f"{self._type('vacuum', report)} removes its files for good"
 
     def _next(self, report: IndexReport) -> Iterator[tuple[str, str]]:
-        """Yield what to type after a version was made."""
+        """Yield the commands to type after a new version was made."""
         full = ", ".join(name(one.name) for one in report.columns if _is_too_full(one))
         if full and _verb_of(report) == "create":
             made = "the filter of all values is made of the files' own filters, and misses its rate"
@@ -100,7 +100,7 @@ def report_code(report: IndexReport) -> ExitCode:
 
 
 def complaint(report: IndexReport) -> str:
-    """Return why the exit code is not 0: files that lookups can never exclude; "" if it is 0."""
+    """Return the reason of an exit code that is not 0, files never excluded; "" if it is 0."""
     reasons = _never_excluded(report)
     if not reasons:
         return ""
@@ -114,7 +114,7 @@ def complaint(report: IndexReport) -> str:
 
 
 def _never_excluded(report: IndexReport) -> dict[str, str]:
-    """Return the files for which the action wrote no filter at all, and why."""
+    """Return the files for which the action wrote no filter at all, with the reasons."""
     missing: dict[str, dict[str, str]] = defaultdict(dict)
     for one in report.unindexed:
         missing[one.path][one.column] = one.reason
@@ -164,7 +164,7 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 def _outcome(report: IndexReport) -> str:
-    """Return what was done, in one line."""
+    """Return the result of the action, in one line."""
     say = _DONE.get(_verb_of(report), _other) if report.changed else _unchanged
     return say(report)
 

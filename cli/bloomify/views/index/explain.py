@@ -1,4 +1,4 @@
-"""What indexes make of a condition and of each comparison in it."""
+"""The view of `explain`: how indexes answer a condition, and each comparison in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.report import LookupReport
 
 _ELSEWHERE = frozenset({Code.MISSING_INDEXED_COL, Code.INDEX_NOT_ACTIVE, Code.INDEX_BROKEN})
-"""Reasons that get no row of a condition: they stand in the table of indexes."""
+"""Reasons without a row of a condition: they are in the table of indexes."""
 
 _LISTED = (
     "The table was listed on the store to see that its files are as they were indexed: an index "
@@ -24,16 +24,16 @@ _LISTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What lookups of a condition and of its parts found."""
+    """The reports of lookups of a condition and of its parts."""
 
     whole: LookupReport
     parts: tuple[LookupReport, ...]
-    """One for each comparison in the condition; empty if it has only one."""
+    """Report of each comparison in the condition; empty if it has only one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplanationText:
-    """The explanation as text."""
+    """An explanation as text."""
 
     columns: int | None
     """Width of the terminal; None where there is none."""

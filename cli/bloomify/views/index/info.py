@@ -1,4 +1,4 @@
-"""The list of a table's indexes (`list`), and one index in full (`show`)."""
+"""The views of `list`, a table's indexes, and of `show`, one index in full."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.report import IndexColumn, IndexInfo, IndexReport
 
 _INDENT = 11
-"""Columns before the text of a remark."""
+"""Number of columns before the text of a remark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InfosText:
-    """Indexes as text."""
+    """Information on indexes, as text."""
 
     table: str
-    """The table as the command line names it."""
+    """Table as the command line names it."""
 
     home: str | None
     columns: int | None
     """Width of the terminal; None where there is none."""
 
     def of_all(self, infos: Sequence[IndexInfo]) -> str:
-        """Return a row for each index, and the problems."""
+        """Return a row for each index, and the problems of indexes."""
         remarks = [(label, f"{safe(i.name)}: {t}") for i in infos for label, t in self._troubles(i)]
         listed = table(info_table(infos), columns=self.columns)
         return paragraphs(listed, remarks_below(remarks, columns=self.columns))
@@ -101,7 +101,7 @@ def info_document(info: IndexInfo) -> Document:
 
 
 def nothing_there(table_: str, home: str | None) -> str:
-    """Return that a table has no index, and where indexes are, or the command that creates one."""
+    """Return a text: the table has no index, and where indexes are, or how to create one."""
     from parquet_bloomwriter.index import indexes
     from parquet_bloomwriter.index.homes import find_homes
     from parquet_bloomwriter.index.table.ref import TableRef
@@ -165,7 +165,7 @@ def no_global(
 
 
 def of_data(index_bytes: int, source_bytes: int) -> str:
-    """Return how large an index is: "1.2 MiB for 1.1 GiB of data (0.1 %)"."""
+    """Return the size of an index, as in "1.2 MiB for 1.1 GiB of data (0.1 %)"."""
     share = f" ({percent(index_bytes / source_bytes)})" if source_bytes else ""
     return f"{size(index_bytes)} for {size(source_bytes)} of data{share}"
 

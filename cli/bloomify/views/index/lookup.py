@@ -1,4 +1,4 @@
-"""What a lookup found: the files that might match, and what each index excluded."""
+"""The view of `lookup`: the files that might match, and what each index excluded."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _HARMLESS = frozenset(
         Code.NO_USABLE_CONDITION,
     }
 )
-"""Reasons of one index that get no warning if another index has answered."""
+"""Reasons of an index that cause no warning if another index has answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupText:
-    """The report as text."""
+    """The report of a lookup, as text."""
 
     table: str
-    """The table as the command line names it."""
+    """Table as the command line names it."""
 
     columns: int | None
     """Width of the terminal; None where there is none."""
@@ -53,7 +53,7 @@ class LookupText:
 
 
 def headline(report: LookupReport) -> str:
-    """Return how many files might match."""
+    """Return the number of files that might match, in one line."""
     files = count(report.num_files, "file")
     if report.paths:
         what = f"{report.num_kept:,} of {files} might"
@@ -83,7 +83,7 @@ def warnings(
     home: str | None,
     is_of_past: bool = False,
 ) -> Iterator[str]:
-    """Yield what keeps indexes from excluding more files, and what to do about it.
+    """Yield why indexes do not exclude more files, and what to do about it.
 
     Args:
         report: What was found.
@@ -109,7 +109,7 @@ def warnings(
 
 
 def _not_indexed(report: LookupReport, condition: Expression, *, table: str) -> str:
-    """Return that no index has the columns of a condition."""
+    """Return a sentence: no index has the columns of a condition."""
     from parquet_bloomwriter.predicate import columns_of
 
     asked = columns_of(condition)
@@ -146,7 +146,7 @@ def _is(use: IndexUse, code: Code) -> bool:
 
 
 def _table_of(use: IndexUse, table: str) -> str:
-    """Return the table of an index: the one that was named, or one above it."""
+    """Return the table of an index: the named one, or one above it."""
     home = os.path.dirname(use.folder)
     if os.path.basename(home) != HOME:
         return table
