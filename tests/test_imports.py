@@ -1,4 +1,4 @@
-"""No circle of modules in which threads that import them at the same time wait for each other."""
+"""No circles of imports, types included; and none in which threads wait for each other."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.house import COMMAND, LIBRARY, circles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +29,11 @@ def test_no_thread_waits_for_a_module_that_waits_for_it() -> None:
                 waits[name].add(package)
     assert len(trees) > 300
     assert _in_circles(waits) == []
+
+
+def test_no_modules_or_packages_side_by_side_import_each_other() -> None:
+    """Imports for types count, and those inside functions, too."""
+    assert [*circles(LIBRARY), *circles(COMMAND)] == []
 
 
 def test_packages_list_the_names_that_they_import_later() -> None:
