@@ -122,9 +122,10 @@ def _of_predicate(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
     except InvalidArgument as problem:
         condition = compare_as_pyarrow(column, operator_, value)
         with suppress(pa.ArrowException):
+            nulls = [pa.nulls(1, field.type) for field in schema]  # a row, or kernels do not run
             try:
-                schema.empty_table().filter(condition)
-            except pa.ArrowNotImplementedError:
+                pa.Table.from_arrays(nulls, schema=schema).filter(condition)
+            except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
                 raise problem from None
         return condition
 

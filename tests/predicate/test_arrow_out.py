@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -345,6 +346,19 @@ def test_columns_that_are_not_there(form: str) -> None:
 def test_columns_of_filters_that_are_not_there() -> None:
     with pytest.raises(ColumnNotFound, match=r'there is no column "s\.q"'):
         to_arrow([("s.q", "=", 1)], SCHEMA)
+
+
+def test_lists_do_not_compare_times_with_and_without_a_zone() -> None:
+    """Pyarrow says so only where there is a row."""
+    naive, zoned = datetime(2024, 1, 31), datetime(2024, 1, 31, tzinfo=UTC)  # noqa: DTZ001
+    for unit, zone, value in product(("s", "ms", "us", "ns"), (None, "UTC"), (naive, zoned)):
+        schema = pa.schema([("t", pa.timestamp(unit, zone))])
+        for operator, literal in (("=", value), ("<", value), ("in", [value])):
+            if (zone is None) is (value is naive):
+                to_arrow([("t", operator, literal)], schema)
+                continue
+            with pytest.raises(InvalidArgument, match=r"column t: .* cannot be compared"):
+                to_arrow([("t", operator, literal)], schema)
 
 
 @pytest.mark.parametrize(
