@@ -45,14 +45,14 @@ import re
 import zlib
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.contract import contract_of
 from parquet_bloomwriter.index.layout import is_on_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from parquet_bloomwriter.index.contract import Contract
 
@@ -112,6 +112,19 @@ class IndexFile:
     Files with these numbers have checksums of their filters, too. Files of older versions of this
     package have no checksums at all; slices have only checksums of their own.
     """
+
+
+class Tail(NamedTuple):
+    """The end of a file, computed from the bytes before it, so that a store need not send it."""
+
+    start: int
+    """Position at which the end begins, bytes."""
+
+    of: Callable[[bytes], bytes]
+    """Computes the end from the bytes before it."""
+
+    crc: int
+    """CRC-32 of the whole file. If it does not match, the end is fetched, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -220,7 +220,7 @@ def _as_texts(text: str, value: str) -> Iterator[tuple[Any, Any]]:
 
 
 def _has_other_readings(text: str) -> bool:
-    """Return whether a reader may take text for a number or date that is none here: 0x10."""
+    """Return whether another reader may parse a text, such as 0x10, as a number or a date."""
     text = text.strip()
     if _NUMBER.fullmatch(text) or parse_date(text) is not None:
         return False

@@ -62,7 +62,7 @@ _TEMPORARY = "new-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptObject:
-    """A file of the cache, open for reading; whoever opened it closes it."""
+    """A file of the cache, open for reading; the caller that opened it closes it."""
 
     fd: int
     path: str

@@ -163,7 +163,7 @@ class StoreContract:
             write(store, path, b"other" * 20_000)
             with pytest.raises(FileChanged):
                 store.read(path, 2, 4, if_match=state.etag)
-            if store.kind != "HDFS":  # which reads the old blocks as long as they are there
+            if store.kind != "HDFS":  # HDFS still reads the old blocks
                 with pytest.raises(FileChanged):
                     source.read_at(0, 10)
 

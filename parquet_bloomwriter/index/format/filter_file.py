@@ -24,7 +24,7 @@ import numpy as np
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
-from parquet_bloomwriter.index.entry import IndexFile
+from parquet_bloomwriter.index.entry import IndexFile, Tail
 from parquet_bloomwriter.index.format.block_checks import (
     CheckedGroups,
     bundles_of,
@@ -40,7 +40,6 @@ from parquet_bloomwriter.index.storage.base import (
     relative_to_index,
     storage_of,
 )
-from parquet_bloomwriter.index.storage.local import Tail
 from parquet_bloomwriter.kernels.layout import CHECK_BYTES
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.replace.copying import write_all

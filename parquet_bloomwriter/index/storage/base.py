@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import TypeAlias
 
-    from parquet_bloomwriter.index.storage.local import LocalNewFile, Tail
+    from parquet_bloomwriter.index.entry import Tail
+    from parquet_bloomwriter.index.storage.local import LocalNewFile
     from parquet_bloomwriter.index.storage.object_file import ObjectName, ObjectSource
     from parquet_bloomwriter.index.storage.objects import ObjectNewFile, ObjectStorage
     from parquet_bloomwriter.source.base import Range

@@ -13,7 +13,7 @@ import contextlib
 import errno
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.durable import (
     create_once,
@@ -29,29 +29,16 @@ from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Hashable, Iterable
+    from collections.abc import Container, Hashable, Iterable
     from contextlib import AbstractContextManager
     from typing import Self
 
-    from parquet_bloomwriter.index.entry import IndexFile
+    from parquet_bloomwriter.index.entry import IndexFile, Tail
     from parquet_bloomwriter.source.local import FileSource
 
 _VERSION = re.compile(r"v__=(0|[1-9][0-9]*)")
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _NEW |= getattr(os, "O_BINARY", 0)
-
-
-class Tail(NamedTuple):
-    """The end of a file, computed from the bytes before it, so that a store need not send it."""
-
-    start: int
-    """Position at which the end begins, bytes."""
-
-    of: Callable[[bytes], bytes]
-    """Computes the end from the bytes before it."""
-
-    crc: int
-    """CRC-32 of the whole file. If it does not match, the end is fetched, too."""
 
 
 class LocalStorage:

@@ -37,7 +37,7 @@ from parquet_bloomwriter.stores.object_cache import KeptObject, NewKept, crc_of,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from parquet_bloomwriter.index.storage.local import Tail
+    from parquet_bloomwriter.index.entry import Tail
     from parquet_bloomwriter.source.base import Range
     from parquet_bloomwriter.stores.base import TableStore
 

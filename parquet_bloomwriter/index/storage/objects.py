@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Self
 
-    from parquet_bloomwriter.index.entry import IndexFile
-    from parquet_bloomwriter.index.storage.local import Tail
+    from parquet_bloomwriter.index.entry import IndexFile, Tail
     from parquet_bloomwriter.index.storage.object_file import CachedObject, ObjectSource
     from parquet_bloomwriter.stores.base import Listed
 
