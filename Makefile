@@ -127,16 +127,16 @@ lint: $(STAMP)
 	@echo "lint: clean"
 
 sanitize: $(STAMP)
-	@$(BIN)/python -m tests.sanitize $(SANITIZE_ARGS)
+	@$(BIN)/python -m campaigns.sanitize $(SANITIZE_ARGS)
 
 bench: $(STAMP)
 	@$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
 torture: $(VENV)/.installed-torture strace
-	@$(BIN)/python -W ignore -m tests.torture $(TORTURE_ARGS)
+	@$(BIN)/python -W ignore -m campaigns $(TORTURE_ARGS)
 
 mutants: $(VENV)/.installed-mutants strace
-	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
+	@$(BIN)/python -m campaigns.mutants $(MUTANTS_ARGS)
 
 # Lines that only other processes run (commands, Spark's workers) count as not run.
 coverage: java $(VENV)/.installed-coverage browser strace
@@ -217,7 +217,7 @@ $(DOCS)/.installed: requirements-docs.lock
 $(VENV): $(STAMP)
 
 # What the tests of one package need. Spark, ClickHouse and the server of objects are half of all that is fetched.
-# The tests import `tests` and `benchmarks` in processes that run in other folders: hence the .pth.
+# Tests import `tests`, `campaigns` and `benchmarks` in processes that run in other folders: hence the .pth.
 $(LIGHT): requirements-dev.lock pyproject.toml $(SOURCES)
 	@$(CHECK_PYTHON)
 	@echo "setting up $(VENV) (once; takes half a minute where packages must be fetched)"

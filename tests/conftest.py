@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 
 # Hypothesis's own profile for CI has the same examples in each run: here they are new ones. Only a
-# quarter as many as usual, since each run draws others; the campaigns of `tests/torture` search
+# quarter as many as usual, since each run draws others; the campaigns of `campaigns` search
 # deeper.
 settings.register_profile("default", deadline=None, max_examples=25)
 settings.register_profile("ci", deadline=None, max_examples=25, derandomize=False, print_blob=True)

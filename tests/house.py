@@ -177,18 +177,22 @@ def ways(folder: Path) -> Iterator[tuple[str, tuple[int, int]]]:
 
 def figures() -> Iterator[tuple[str, object]]:
     """Yield all figures."""
-    for title, folder in (("library", LIBRARY), ("command", COMMAND), ("tests", ROOT / "tests")):
-        paths = modules(folder)
+    for title, folders in (
+        ("library", [LIBRARY]),
+        ("command", [COMMAND]),
+        ("tests and campaigns", [ROOT / "tests", ROOT / "campaigns"]),
+    ):
+        paths = [path for folder in folders for path in modules(folder)]
         yield f"{title}: lines of code", sum(map(lines_of_code, paths))
-        yield f"{title}: modules", sum(one.name != "__init__.py" for one in paths)
+        yield f"{title}: modules", sum(path.name != "__init__.py" for path in paths)
     for title, places in ROOMS.items():
         inside = {path for place in places for path in modules(LIBRARY / place) if path.exists()}
         if title.startswith("index"):
             inside -= set(modules(LIBRARY / "index" / "storage"))
         yield f"{title}: lines of code", sum(map(lines_of_code, inside))
     yield "functions of more than 50 lines", long_functions(modules(LIBRARY))
-    folders = {path.parent for path in modules(LIBRARY)}
-    crowded = [one for one in folders if len(list(one.glob("*.py"))) - 1 > _FEW]
+    parents = {path.parent for path in modules(LIBRARY)}
+    crowded = [one for one in parents if len(list(one.glob("*.py"))) - 1 > _FEW]
     yield f"folders of more than {_FEW} modules", len(crowded)
     asking = [path for path in modules(LIBRARY) if "is_on_store(" in path.read_text("utf-8")]
     yield "modules that ask whether a path is on a store", len(asking)

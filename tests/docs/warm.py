@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import NoReturn
 
 import bloomify.main
+from campaigns.races.server import LOADED
 from tests.docs import session
-from tests.torture.races.server import LOADED
 
 CLIENT = """#!{python} -IS
 import os, socket, sys

@@ -170,7 +170,15 @@ def test_what_the_source_distribution_contains(tmp_path: Path) -> None:
         found = {name.partition("/")[2] for name in archive.getnames()}
     expected = {
         str(file.relative_to(ROOT))
-        for folder in ("parquet_bloomwriter", "cli", "docs", "tests", "fixtures", "benchmarks")
+        for folder in (
+            "parquet_bloomwriter",
+            "cli",
+            "docs",
+            "tests",
+            "campaigns",
+            "fixtures",
+            "benchmarks",
+        )
         for file in (ROOT / folder).rglob("*")
         if file.suffix in {".py", ".c", ".h", ".java", ".md", ".css", ".parquet"}
         and not {"data", "__pycache__"} & set(file.parts)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from campaigns.hostile.fields import fields_of
+from campaigns.hostile.replacing import Part, replaced, varint, zigzag
 from parquet_bloomwriter.metadata.contradictions import Consequence, find_contradictions
 from parquet_bloomwriter.metadata.footer import parse_footer
-from tests.torture.hostile.fields import fields_of
-from tests.torture.hostile.replacing import Part, replaced, varint, zigzag
 from tests.verbs.files import footer_of, written
 
 REFUSE, SKIP = Consequence.REFUSE, Consequence.SKIP_STATISTICS

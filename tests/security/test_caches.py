@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from campaigns.security.limits import no_hang
 from parquet_bloomwriter.errors import UnsupportedFile
 from parquet_bloomwriter.spark import jobs
 from parquet_bloomwriter.spark.adaptor import jar_cache
 from parquet_bloomwriter.spark.jobs import scratch_folder
 from parquet_bloomwriter.spark.table.checksums import Sidecar
 from parquet_bloomwriter.spark.table.journal import FOLDER, Journal, Line
-from tests.torture.security.limits import no_hang
 
 NOBODY = 65534
 

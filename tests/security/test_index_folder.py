@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from campaigns.security.limits import little_memory, no_hang
+from campaigns.security.logs import append, index_folder, newest, rewrite
 from parquet_bloomwriter import clear_cache, index
 from parquet_bloomwriter.errors import BloomwriterError, IndexNotFound, IndexProblem
 from parquet_bloomwriter.index import homes
 from parquet_bloomwriter.index.entry import from_json
 from parquet_bloomwriter.index.layout import LOG
 from parquet_bloomwriter.spark.plan.catalog import matching_indexes
-from tests.torture.security.limits import little_memory, no_hang
-from tests.torture.security.logs import append, index_folder, newest, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from campaigns.security.logs import index_folder, newest, rewrite
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.format.manifest import FileTable
@@ -26,7 +27,6 @@ from parquet_bloomwriter.spark.connect import prune
 from parquet_bloomwriter.spark.plan.catalog import KnownHomes, matching_indexes
 from parquet_bloomwriter.spark.rules.appended import _bytes_gone
 from tests.security.test_index_folder import ACTIONS, NAME
-from tests.torture.security.logs import index_folder, newest, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

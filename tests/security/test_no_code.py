@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from campaigns.security.commands import run
 from parquet_bloomwriter import (
     advise,
     bloomify,
@@ -30,7 +31,6 @@ from parquet_bloomwriter import (
     strip,
     verify,
 )
-from tests.torture.security.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(

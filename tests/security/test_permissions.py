@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.torture.security.scenarios import MODES, NOBODY
-from tests.torture.security.tracing import TEMPORARY, Made, calls_by_name, files_of, trace
+from campaigns.security.scenarios import MODES, NOBODY
+from campaigns.security.tracing import TEMPORARY, Made, calls_by_name, files_of, trace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.torture.harness import Plan, torture
-from tests.torture.security.mutations import change_bytes, change_field, make_table, num_fields
-from tests.torture.security.random_text import attempt
+from campaigns.harness import Plan, torture
+from campaigns.security.mutations import change_bytes, change_field, make_table, num_fields
+from campaigns.security.random_text import attempt
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from campaigns.security.limits import no_hang
 from parquet_bloomwriter import bloomify, index
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.index.format.parquet_io import ParquetOut
 from parquet_bloomwriter.replace.temporary import temporary_beside
-from tests.torture.security.limits import no_hang
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,10 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bloomify.console.table import table
-from parquet_bloomwriter import index
-from parquet_bloomwriter.reports.summary import Column
-from parquet_bloomwriter.reports.summary import Table as Shown
-from tests.torture.security.commands import (
+from campaigns.security.commands import (
     EVIL,
     INDEX,
     Printed,
@@ -31,9 +28,12 @@ from tests.torture.security.commands import (
     run,
     takes_json,
 )
-from tests.torture.security.hostile import MARK, PAYLOADS, faults, names
-from tests.torture.security.logs import append, index_folder, make_hostile
-from tests.torture.security.tables import Table, hostile_table
+from campaigns.security.hostile import MARK, PAYLOADS, faults, names
+from campaigns.security.logs import append, index_folder, make_hostile
+from campaigns.security.tables import Table, hostile_table
+from parquet_bloomwriter import index
+from parquet_bloomwriter.reports.summary import Column
+from parquet_bloomwriter.reports.summary import Table as Shown
 
 if TYPE_CHECKING:
     from pathlib import Path

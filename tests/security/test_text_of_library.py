@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from campaigns.security.commands import EVIL
+from campaigns.security.hostile import PAYLOADS, faults, names
+from campaigns.security.tables import Table, hostile_table
 from parquet_bloomwriter import advise, bloomify, errors, inspect, probe, repair, strip, verify
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.index.report import Code, Reason
@@ -24,9 +27,6 @@ from parquet_bloomwriter.spark.connect.write_sql import write_condition
 from parquet_bloomwriter.spark.rules.bridge import Bridge
 from parquet_bloomwriter.spark.rules.explain import Decision, explanation, reasons
 from tests.reports.parsing import Seen
-from tests.torture.security.commands import EVIL
-from tests.torture.security.hostile import PAYLOADS, faults, names
-from tests.torture.security.tables import Table, hostile_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

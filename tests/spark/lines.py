@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.torture.queries import QUERIES
+from campaigns.queries import QUERIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +114,7 @@ def _tried(line: str, options: argparse.Namespace) -> Outcome:
         tests, is_good = text.strip().splitlines()[-1], code == 0
     if options.queries:
         share, seed = str(options.queries / QUERIES), str(options.seed)
-        torture = ("-m", "tests.torture", "--only", "queries", "--share", share)
+        torture = ("-m", "campaigns", "--only", "queries", "--share", share)
         code, text = _followed(python, "-W", "ignore", *torture, "--seed", seed)
         done = _QUERIES_DONE.search(text)
         queries = f"{done[1]} run, {done[3]} differ" if done else "stopped"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.torture.fuzzing import targets
-from tests.torture.fuzzing.campaign import Fuzzing
-from tests.torture.fuzzing.files import INPUTS, seeds
-from tests.torture.fuzzing.garbage import text
-from tests.torture.fuzzing.targets import TARGETS, Wrong
-from tests.torture.harness import Plan, run
+from campaigns.fuzzing import targets
+from campaigns.fuzzing.campaign import Fuzzing
+from campaigns.fuzzing.files import INPUTS, seeds
+from campaigns.fuzzing.garbage import text
+from campaigns.fuzzing.targets import TARGETS, Wrong
+from campaigns.harness import Plan, run
 
 if TYPE_CHECKING:
     from pathlib import Path

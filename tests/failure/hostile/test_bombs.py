@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from campaigns.hostile.fields import fields_of
+from campaigns.hostile.replacing import Part, replaced, varint
 from parquet_bloomwriter import (
     InvalidArgument,
     Status,
@@ -29,8 +31,6 @@ from parquet_bloomwriter import (
 )
 from parquet_bloomwriter.reports.verification import CheckStatus
 from tests.support import compact
-from tests.torture.hostile.fields import fields_of
-from tests.torture.hostile.replacing import Part, replaced, varint
 from tests.verbs.files import people, written
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ import datafusion
 import pyarrow as pa
 import pytest
 
+from campaigns.harness import Plan, run
+from campaigns.hostile.footers_campaign import Footers
+from campaigns.hostile.replacing import zigzag
 from parquet_bloomwriter import MalformedFile, UnsupportedFile, dataset, iter_batches, read_table
 from parquet_bloomwriter.scan.survivors import find_survivors
 from parquet_bloomwriter.scan.table import find_table
 from tests.metadata.test_contradictions import TYPE, with_field
-from tests.torture.harness import Plan, run
-from tests.torture.hostile.footers_campaign import Footers
-from tests.torture.hostile.replacing import zigzag
 from tests.verbs.files import footer_of, with_footer, written
 from tests.verbs.test_encrypted import encrypted
 

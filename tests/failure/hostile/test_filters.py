@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from campaigns.harness import Plan, run
+from campaigns.hostile import filters_judge
+from campaigns.hostile.filters_bits import LOST, flips
+from campaigns.hostile.filters_campaign import FILTER_KINDS, Filters, cases_of, count
+from campaigns.hostile.filters_damage import damage
+from campaigns.hostile.filters_judge import RIGHT, UNSURE, Wrong, judge
 from parquet_bloomwriter.verbs.probe import probe
-from tests.torture.harness import Plan, run
-from tests.torture.hostile import filters_judge
-from tests.torture.hostile.filters_bits import LOST, flips
-from tests.torture.hostile.filters_campaign import FILTER_KINDS, Filters, cases_of, count
-from tests.torture.hostile.filters_damage import damage
-from tests.torture.hostile.filters_judge import RIGHT, UNSURE, Wrong, judge
 
 if TYPE_CHECKING:
     from pathlib import Path

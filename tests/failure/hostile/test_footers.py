@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.torture.harness import Plan, run
-from tests.torture.hostile.bases import bases
-from tests.torture.hostile.footers import mutant
-from tests.torture.hostile.footers_campaign import FOOTERS, Footers, cases_of
+from campaigns.harness import Plan, run
+from campaigns.hostile.bases import bases
+from campaigns.hostile.footers import mutant
+from campaigns.hostile.footers_campaign import FOOTERS, Footers, cases_of
 
 if TYPE_CHECKING:
     from pathlib import Path

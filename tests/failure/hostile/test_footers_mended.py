@@ -8,17 +8,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from campaigns.hostile.bases import Base, bases
+from campaigns.hostile.replacing import Part, header, replaced, zigzag
 from parquet_bloomwriter import MalformedFile, Status, bloomify, inspect, read_table, strip
 from parquet_bloomwriter.metadata.fields import ChunkField
 from tests.support.rewriting import PLACEMENTS
-from tests.torture.hostile.bases import Base, bases
-from tests.torture.hostile.replacing import Part, header, replaced, zigzag
 from tests.verbs.files import footer_of, with_number
 
 if TYPE_CHECKING:
+    from campaigns.hostile.fields import Shape
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.rewrite.plan import Placement
-    from tests.torture.hostile.fields import Shape
 
 ROW_GROUP_FILE_OFFSET, DATA_PAGE_OFFSET = (4, 5), (4, 1, 3, 9)
 OFFSET_INDEX_OFFSET = (4, 1, 4)

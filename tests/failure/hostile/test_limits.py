@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 
 MEMORY = """
-from tests.torture.hostile.limits import Meter
+from campaigns.hostile.limits import Meter
 meter = Meter()
 with meter.measured() as use:
     bytes(range(256)) * (400 << 10)
@@ -22,7 +22,7 @@ print(use.peak_bytes >> 20)
 
 POOL = """
 import pyarrow as pa
-from tests.torture.hostile.limits import Meter
+from campaigns.hostile.limits import Meter
 meter = Meter()
 with meter.measured() as use:
     pa.allocate_buffer(100 << 20)
@@ -30,7 +30,7 @@ print(use.pool_bytes >> 20)
 """
 
 HANG = """
-from tests.torture.hostile import limits
+from campaigns.hostile import limits
 limits.CPU_SECONDS = 0.2
 with limits.Meter().measured():
     while True:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.torture.harness import Plan, run
-from tests.torture.hostile.filters_campaign import CUT_KINDS, Filters, cases_of
-from tests.torture.hostile.filters_judge import REFUSED, RIGHT
-from tests.torture.hostile.truncation_files import count_cuts, smalls
+from campaigns.harness import Plan, run
+from campaigns.hostile.filters_campaign import CUT_KINDS, Filters, cases_of
+from campaigns.hostile.filters_judge import REFUSED, RIGHT
+from campaigns.hostile.truncation_files import count_cuts, smalls
 
 if TYPE_CHECKING:
     from pathlib import Path

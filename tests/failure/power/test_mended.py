@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from campaigns.syscalls.scenarios import checksums
 from parquet_bloomwriter import bloomify, index
 from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.replace.external_references import crc_path
 from tests.index.actions.test_killed import check_usable, log_of, prepare
-from tests.torture.syscalls.scenarios import checksums
 from tests.verbs.files import listing, written
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.torture.power.calls import UnknownCall, read_calls
-from tests.torture.power.crashes import Crash, States, Torn
-from tests.torture.power.disk import (
+from campaigns.power.calls import UnknownCall, read_calls
+from campaigns.power.crashes import Crash, States, Torn
+from campaigns.power.disk import (
     ROOT,
     Disk,
     File,
@@ -21,7 +21,7 @@ from tests.torture.power.disk import (
     SyncFolder,
     Write,
 )
-from tests.torture.power.recording import Record, look, paths_of, record
+from campaigns.power.recording import Record, look, paths_of, record
 
 if TYPE_CHECKING:
     from pathlib import Path

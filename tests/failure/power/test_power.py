@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.torture.power.disk import SyncFile, SyncFolder, Unname
-from tests.torture.power.indexes import INDEX_SCENARIOS
-from tests.torture.power.scenarios import READING, SCENARIOS
-from tests.torture.power.stage import EVERY, run_traced
-from tests.torture.power.trying import Effort, crash
+from campaigns.power.disk import SyncFile, SyncFolder, Unname
+from campaigns.power.indexes import INDEX_SCENARIOS
+from campaigns.power.scenarios import READING, SCENARIOS
+from campaigns.power.stage import EVERY, run_traced
+from campaigns.power.trying import Effort, crash
 
 if TYPE_CHECKING:
-    from tests.torture.power.recording import Record
+    from campaigns.power.recording import Record
 
 pytestmark = pytest.mark.xdist_group("power")
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.torture.harness import Plan, run, spread
-from tests.torture.races.campaign import Races
+from campaigns.harness import Plan, run, spread
+from campaigns.races.campaign import Races
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

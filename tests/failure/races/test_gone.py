@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from campaigns.races.files import check_names, sample
 from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.errors import FileChanged
 from parquet_bloomwriter.rewrite import plan
 from parquet_bloomwriter.verbs import add
-from tests.torture.races.files import check_names, sample
 
 if TYPE_CHECKING:
     from pathlib import Path

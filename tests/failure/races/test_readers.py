@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from campaigns.races.commands import Warm
+from campaigns.races.files import ROWS, sample
+from campaigns.races.readers import ONCE
+from campaigns.races.replacing import race, race_at_end
 from parquet_bloomwriter import bloomify, dataset, iter_batches, read_table, strip
 from parquet_bloomwriter.probing import files
 from parquet_bloomwriter.scan import survivors
-from tests.torture.races.commands import Warm
-from tests.torture.races.files import ROWS, sample
-from tests.torture.races.readers import ONCE
-from tests.torture.races.replacing import race, race_at_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from campaigns.sizes.cases import CASES, NEW, run
+from campaigns.sizes.sparse import GIB, write_no_columns, write_sparse
 from parquet_bloomwriter import advise, bloomify, inspect, probe, read_table, strip, verify
-from tests.torture.sizes.cases import CASES, NEW, run
-from tests.torture.sizes.sparse import GIB, write_no_columns, write_sparse
 
 if TYPE_CHECKING:
     from pathlib import Path

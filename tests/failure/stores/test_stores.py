@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.torture.harness import Plan, torture
+from campaigns.harness import Plan, torture
 
 if TYPE_CHECKING:
     from pathlib import Path

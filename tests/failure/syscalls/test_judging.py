@@ -6,13 +6,13 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from tests.torture.syscalls.aftermath import Aftermath
-from tests.torture.syscalls.calls import parse, places
-from tests.torture.syscalls.faults import fault_at
-from tests.torture.syscalls.folders import Entry, Folder, look, put
-from tests.torture.syscalls.judging import problems_of, undurable
-from tests.torture.syscalls.scenarios import FILE, Scenario
-from tests.torture.syscalls.traced import Ending
+from campaigns.syscalls.aftermath import Aftermath
+from campaigns.syscalls.calls import parse, places
+from campaigns.syscalls.faults import fault_at
+from campaigns.syscalls.folders import Entry, Folder, look, put
+from campaigns.syscalls.judging import problems_of, undurable
+from campaigns.syscalls.scenarios import FILE, Scenario
+from campaigns.syscalls.traced import Ending
 
 FOLDER = Path("/data")
 NEW = "/data/.a.parquet.bloomify-0123456789abcdef.tmp"

@@ -1,6 +1,6 @@
 """The fast share of the torture: where a kill can leave something, and what can fail there.
 
-`python -m tests.torture --again syscalls/NAME` shows a try that failed here.
+`python -m campaigns --again syscalls/NAME` shows a try that failed here.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from campaigns.syscalls.calls import CHANGING, Call
+from campaigns.syscalls.faults import ERRORS, KILL
+from campaigns.syscalls.nursery import START, WORKER
+from campaigns.syscalls.scenarios import BACKUP, CRC, FILE, OUTPUT, checksums, scenarios
+from campaigns.syscalls.trying import PROCESS, WRITE_BACK, Bench
 from parquet_bloomwriter import strip
-from tests.torture.syscalls.calls import CHANGING, Call
-from tests.torture.syscalls.faults import ERRORS, KILL
-from tests.torture.syscalls.nursery import START, WORKER
-from tests.torture.syscalls.scenarios import BACKUP, CRC, FILE, OUTPUT, checksums, scenarios
-from tests.torture.syscalls.trying import PROCESS, WRITE_BACK, Bench
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

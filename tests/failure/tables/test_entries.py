@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from campaigns.syscalls.traced import ROOT, find_strace
 from parquet_bloomwriter.delta.place import place_of
-from tests.torture.syscalls.traced import ROOT, find_strace
 
 if TYPE_CHECKING:
     from pathlib import Path

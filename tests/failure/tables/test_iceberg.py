@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from tests.torture.harness import Plan, torture
+from campaigns.harness import Plan, torture
 
 if TYPE_CHECKING:
     from pathlib import Path

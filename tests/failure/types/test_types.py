@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from campaigns.types import matrix, writers
+from campaigns.types.asking import Effort
+from campaigns.types.campaign import results_of
+from campaigns.types.cases import CASES
+from campaigns.types.engines import SPARK_SETTINGS, light_pairs, spark_pair
+from campaigns.types.judging import judge
+from campaigns.types.page import page_of
+from campaigns.types.rows import rows_of
+from campaigns.types.samples import sample_of
 from tests.support.spark_session import local_session
-from tests.torture.types import matrix, writers
-from tests.torture.types.asking import Effort
-from tests.torture.types.campaign import results_of
-from tests.torture.types.cases import CASES
-from tests.torture.types.engines import SPARK_SETTINGS, light_pairs, spark_pair
-from tests.torture.types.judging import judge
-from tests.torture.types.page import page_of
-from tests.torture.types.rows import rows_of
-from tests.torture.types.samples import sample_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.torture.types.samples import Sample
+    from campaigns.types.samples import Sample
 
 pytestmark = pytest.mark.shares
 

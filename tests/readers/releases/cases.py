@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from campaigns.types.cases import CASES
+from campaigns.types.rows import rows_of
+from campaigns.types.writers import GROUP_ROWS, PyArrow
 from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.filters.hazards import Reading
 from parquet_bloomwriter.rewrite.plan import Placement
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.verbs.engines.queries import Form, Question
-from tests.torture.types.cases import CASES
-from tests.torture.types.rows import rows_of
-from tests.torture.types.writers import GROUP_ROWS, PyArrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from campaigns.types.cases import Case
     from parquet_bloomwriter.metadata.schema import Leaf
-    from tests.torture.types.cases import Case
 
 PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
 LAYOUTS = ("plain", "required")
