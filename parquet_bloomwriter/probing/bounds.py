@@ -15,8 +15,13 @@
 - A missing `null_count` does not mean 0. Nor does 0 from parquet-cpp (pyarrow) in a column below an
   optional or repeated field: of a dictionary array, it counts the array's own nulls, but not those
   of the fields above.
+- Of dictionary arrays of text and bytes (R's factors, pandas' categories), pyarrow before 6 wrote a
+  `null_count` of 0, and pyarrow 6 to 10 wrote the bounds and the nulls of the first batch of a row
+  group only. Nothing in the footer tells such a column from others, so the bounds of BYTE_ARRAY
+  columns from these versions are not used, nor is their 0.
 
-Source: parquet.thrift, Statistics and ColumnOrder.
+Source: parquet.thrift, Statistics and ColumnOrder; github.com/apache/arrow, issue 15042 and
+pull request 10729.
 """
 
 from __future__ import annotations
@@ -63,6 +68,9 @@ _DTYPES = {
     (PhysicalType.BOOLEAN, Order.BOOLEAN): "u1",
 }
 _KEY_DTYPES = {"i": np.int64, "u": np.uint64, "f": np.float64}
+
+_PARQUET_CPP = re.compile(rb"parquet-cpp(?:-arrow version (\d+)\.)?")
+_FIRST_BATCH_ONLY = range(6, 11)
 
 _EARLY_PARQUET_RS = re.compile(rb"parquet-rs version (\d+)\.")
 _FIRST_GOOD_PARQUET_RS = 20
@@ -121,6 +129,8 @@ def decode_bounds(  # noqa: PLR0913  all that decides how bytes are read
     is_clear = order in _ALWAYS_CLEAR
     if not is_clear and (not has_type_order or _compares_wrongly(created_by)):
         return Bounds.unknown(len(stops))
+    if _is_text(leaf) and _parquet_cpp_version(created_by) in _FIRST_BATCH_ONLY:
+        return Bounds.unknown(len(stops))
     if is_clear:
         has_new = (lengths[:, 0] >= 0) & (lengths[:, 1] >= 0)
         if not has_new.all():
@@ -157,9 +167,23 @@ def null_counts(values: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray
 
 
 def may_count_too_few_nulls(leaf: Leaf, created_by: bytes) -> bool:
-    """Return whether a writer may have left nulls of outer fields out of `null_count`."""
+    """Return whether a writer may have left nulls out of `null_count`, of dictionary arrays."""
+    version = _parquet_cpp_version(created_by)
+    if version is None:
+        return False
     is_below = any(repetition is not Repetition.REQUIRED for repetition in leaf.repetitions[:-1])
-    return is_below and created_by.startswith(b"parquet-cpp")
+    return is_below or (_is_text(leaf) and version < _FIRST_BATCH_ONLY.stop)
+
+
+def _is_text(leaf: Leaf) -> bool:
+    """Return whether parquet-cpp writes dictionary arrays of a column without decoding them."""
+    return leaf.physical_type == PhysicalType.BYTE_ARRAY
+
+
+def _parquet_cpp_version(created_by: bytes) -> int | None:
+    """Return the version of Arrow, 0 for parquet-cpp before it was a part of Arrow."""
+    found = _PARQUET_CPP.match(created_by)
+    return int(found[1] or 0) if found else None
 
 
 def _compares_wrongly(created_by: bytes) -> bool:

@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from parquet_bloomwriter.kernels.layout import ABSENT, BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.metadata import Leaf, PhysicalType, Repetition
 from parquet_bloomwriter.predicate.literals.domain import order_of
-from parquet_bloomwriter.probing.bounds import Bounds, decode_bounds, null_counts, type_ordered
+from parquet_bloomwriter.probing.bounds import (
+    Bounds,
+    decode_bounds,
+    may_count_too_few_nulls,
+    null_counts,
+    type_ordered,
+)
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.read import read_table
 from tests.compact.structs import encode
@@ -182,6 +188,40 @@ def test_early_parquet_rs_compared_unsigned_as_signed(
     (found,) = decoded(UNSIGNED, (q(1), q(2)), created_by=created_by)
     assert (found is not None) is is_believed
     assert decoded(SIGNED, (q(1), q(2)), created_by=created_by) == [(1, 2)]
+
+
+def test_statistics_of_dictionary_arrays_by_early_pyarrow() -> None:
+    """Those of pyarrow 6 to 10 are of the first batch; before 6 they count no null."""
+    versions = {
+        b"parquet-cpp version 1.5.1-SNAPSHOT": (True, False),
+        b"parquet-cpp-arrow version 5.0.0": (True, False),
+        b"parquet-cpp-arrow version 6.0.1": (False, False),
+        b"parquet-cpp-arrow version 10.0.1": (False, False),
+        b"parquet-cpp-arrow version 11.0.0": (True, True),
+        b"parquet-cpp-arrow version 26.0.0": (True, True),
+        b"parquet-mr version 1.13.1 (build x)": (True, True),
+    }
+    for writer, (has_bounds, counts_nulls) in versions.items():
+        (bounds,) = decoded(TEXT, (b"a", b"z"), created_by=writer)
+        assert (writer, bounds is not None) == (writer, has_bounds)
+        assert (writer, may_count_too_few_nulls(TEXT, writer)) == (writer, not counts_nulls)
+        assert decoded(SIGNED, (q(1), q(2)), created_by=writer) == [(1, 2)]
+        assert not may_count_too_few_nulls(SIGNED, writer)
+
+
+def test_no_row_of_a_later_batch_is_lost(fixtures_dir: Path) -> None:
+    path = fixtures_dir / "pyarrow" / "categories_by_version_10.parquet"
+    conditions = {
+        "id = 'a'": ["a"],
+        "id > 'y'": ["z"],
+        "id <> 'm'": ["a", "z"],
+        "id IS NULL": [None],
+        "plain = 'z'": ["z"],
+    }
+    rows = {
+        condition: read_table(path, filters=condition)["id"].to_pylist() for condition in conditions
+    }
+    assert rows == conditions
 
 
 @pytest.mark.parametrize(
