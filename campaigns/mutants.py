@@ -3,13 +3,12 @@
 Places are drawn at random from the packages of `GUARDS`, and at each place one of cosmic-ray's
 changes, so the same seed draws the same mutants of the same code. A copy of the project is changed,
 never the project. The tests that bear or import the name of the changed module run first, then the
-others that guard its package, until one fails: the mutant is killed. A mutant that survives needs a
-test, or a reason why nothing can tell it from the code.
+others that guard its package, until one fails: the mutant is killed, if that test passes without
+the change. A mutant that survives needs a test, or a reason why nothing can tell it from the code.
 
 A mutant costs seconds: its tests run in a fork of this process, which has imported the libraries,
 but nothing of the project. What only a type checker reads (annotations, imports for them) is not
-changed. Of kernels, the reference
-in Python is changed, which the tests hold against the C.
+changed. Of kernels, the reference in Python is changed, which the tests hold against the C.
 """
 
 from __future__ import annotations
@@ -128,6 +127,8 @@ def main() -> int:
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         copy = _copy(Path(scratch))
+        if (failure := _tried(copy, [str(copy / "tests" / "test_text.py")])) != SURVIVED:
+            sys.exit(f"no test passes in a copy without a change: {failure}")
         for number, mutant in enumerate(mutants, start=1):
             if options.only and number not in options.only:
                 continue
@@ -235,7 +236,7 @@ def _meaning(code: str) -> str | None:
 
 
 def _copy(folder: Path) -> Path:
-    """Copy the files that git knows, as they are now."""
+    """Copy the files that git knows, as they are now, and the compiled kernels."""
     command = ["git", "-C", str(ROOT), "ls-files", "-z"]
     listed = subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
     for name in filter(None, listed.split("\0")):
@@ -243,6 +244,8 @@ def _copy(folder: Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_file():
             target.write_bytes((ROOT / name).read_bytes())
+    kernels = Path(PACKAGE, "kernels", "_compiled.abi3.so")
+    (folder / kernels).write_bytes((ROOT / kernels).read_bytes())
     return folder
 
 
@@ -272,9 +275,13 @@ def _outcome(copy: Path, mutant: Mutant, tests: list[list[str]]) -> str:
     module.write_text(mutant.code, encoding="utf-8")
     try:
         outcomes = (_tried(copy, files) for files in tests)
-        return next((outcome for outcome in outcomes if outcome != SURVIVED), SURVIVED)
+        outcome = next((outcome for outcome in outcomes if outcome != SURVIVED), SURVIVED)
     finally:
         module.write_bytes(original)
+    killer = re.search(r"\btests/\S+?\.py(::\w+)*", outcome)
+    if killer and (failure := _tried(copy, [str(copy / killer[0])])) != SURVIVED:
+        return f"NOT TRIED, a test fails without a change: {failure}"
+    return outcome
 
 
 def _tried(copy: Path, files: list[str]) -> str:
