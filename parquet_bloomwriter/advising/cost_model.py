@@ -15,9 +15,13 @@ With a single row group, filters let readers skip the whole file or nothing. Whe
 files is not known here, so filters are recommended for values that are nearly all distinct, as keys
 are, and in no order.
 
-Where most values are in dictionaries, a note says so: Spark reads those first, whatever filters
-there are; other engines gain as much as elsewhere. Nothing is estimated where no reader would look
-up values.
+Engines differ where all values of the row groups are in small dictionaries: Spark, Trino,
+ClickHouse and this library look at those, so that filters save nothing; DuckDB and DataFusion do
+not, and gain as much as elsewhere. For any engine, such columns are to be considered. Spark reads
+large dictionaries, too, before it asks filters.
+
+A file whose row groups are large cannot skip much, whatever filters it has. Then a note says what
+row groups of `ROWS` rows would do. Nothing is estimated where no reader would look up values.
 """
 
 from __future__ import annotations
@@ -36,6 +40,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from parquet_bloomwriter.advising.column_profile import ColumnProfile
+    from parquet_bloomwriter.advising.queries import ColumnUse
+
+ENGINES = {
+    "any": "any engine",
+    "clickhouse": "ClickHouse",
+    "datafusion": "DataFusion",
+    "duckdb": "DuckDB",
+    "polars": "Polars",
+    "spark": "Spark",
+    "trino": "Trino",
+}
+"""Engines for which advice can be given."""
+
+_READ_DICTIONARIES = {
+    "clickhouse": "ClickHouse",
+    "polars": "scan_polars, which reads for Polars,",
+    "spark": "Spark",
+    "trino": "Trino",
+}
+"""What looks at small dictionaries where there is no filter. Measured but for Trino, whose source
+says so (`TupleDomainParquetPredicate`)."""
+
+ROWS = 100_000
+"""Rows of a row group that costs a lookup little, and that readers still read at full speed."""
+
+_LARGE = 2.5
+"""From so many times `ROWS` on, a row group is large."""
 
 FEW_DISTINCT = 100
 """Most distinct values per row group that count as few: absent values are hardly ever looked up."""
@@ -79,22 +110,26 @@ class Judgement:
     skipped_absent: float | None = None
 
 
-def judge(profile: ColumnProfile, *, fpp: float) -> Judgement:
+def judge(
+    profile: ColumnProfile, *, fpp: float, engine: str = "any", use: ColumnUse | None = None
+) -> Judgement:
     """Judge one column.
 
     Args:
         profile: The column.
         fpp: False positive probability that filters are sized for.
+        engine: The engine that will look up values, of `ENGINES`.
+        use: How queries ask for the column; None if no queries are known.
 
     Raises:
         InvalidArgument: If `fpp` is out of range.
     """
-    settled = _settle(profile)
+    settled = _settle(profile, use)
     if settled is not None:
         return settled
     figures = _Figures.of(profile, fpp)
-    verdict, reason = _verdict(profile, figures)
-    notes = (*profile.notes, *_notes(profile))
+    verdict, reason = _verdict(profile, figures, engine, use)
+    notes = (*profile.notes, *_notes(profile, figures, engine, use))
     count = profile.num_row_groups
     return Judgement(
         verdict=verdict,
@@ -109,27 +144,36 @@ def judge(profile: ColumnProfile, *, fpp: float) -> Judgement:
     )
 
 
-def _settle(profile: ColumnProfile) -> Judgement | None:
+def _settle(profile: ColumnProfile, use: ColumnUse | None) -> Judgement | None:
     """Return a judgement that needs no estimated figures; None if it needs them."""
-    reason = _why_no_candidate(profile)
+    reason = _why_no_candidate(profile, use)
     if reason is not None:
         return Judgement(verdict=Advice.SKIP, reason=reason)
     if profile.has_filter.all():
         reason = "every row group that has values has a filter"
         return Judgement(verdict=Advice.HAS_FILTER, reason=reason)
-    reason = _why_not_judged(profile)
+    reason = _why_not_judged(profile, use)
     return None if reason is None else Judgement(verdict=Advice.SKIP, reason=reason)
 
 
-def _why_no_candidate(profile: ColumnProfile) -> str | None:
+def _why_no_candidate(profile: ColumnProfile, use: ColumnUse | None) -> str | None:
     no_values = None if profile.num_row_groups else "it has no values"
-    return profile.unsupported or no_values
+    return profile.unsupported or no_values or _why_not_asked(use)
 
 
-def _why_not_judged(profile: ColumnProfile) -> str | None:
+def _why_not_asked(use: ColumnUse | None) -> str | None:
+    if use is None or use.num_equal:
+        return None
+    if not use.num_other:
+        return "no query asks for it"
+    ways = "by <, BETWEEN, LIKE, a function or a join, not by = or IN with values"
+    return f"asked for in {use.num_other:,} of {use.num_queries:,} queries, but {ways}"
+
+
+def _why_not_judged(profile: ColumnProfile, use: ColumnUse | None) -> str | None:
     if not profile.samples:
         return profile.unreadable or "it has no values where samples were taken"
-    if any(sample.has_fractions for sample in profile.samples):
+    if use is None and any(sample.has_fractions for sample in profile.samples):
         return "floating-point numbers with fractions are hardly ever looked up by equality"
     return None
 
@@ -147,6 +191,9 @@ class _Figures:
 
     rate: float
     """Expected false positive rate of the filters, f."""
+
+    asked: float
+    """False positive probability that filters are sized for."""
 
     num_filter_bytes: int
 
@@ -176,34 +223,59 @@ class _Figures:
             left=left,
             holding=min(left, profile.num_holding()),
             rate=rates / lacking.total(),
+            asked=fpp,
             num_filter_bytes=size,
         )
 
 
-def _verdict(profile: ColumnProfile, figures: _Figures) -> tuple[Advice, str]:
+def _verdict(
+    profile: ColumnProfile, figures: _Figures, engine: str, use: ColumnUse | None
+) -> tuple[Advice, str]:
     """Return the verdict and its reason."""
     count = profile.num_row_groups
     if figures.ndv < _ALMOST_ONE and len(profile.lows) == count:
         return Advice.SKIP, "a single value per row group, which statistics tell"
-    if profile.num_dictionaries == count and figures.ndv <= SMALL_DICTIONARY:
+    in_dictionaries = _is_in_small_dictionaries(profile, figures)
+    if in_dictionaries and engine in _READ_DICTIONARIES:
         return Advice.SKIP, (
             f"{_about(figures.ndv)} per row group, all in dictionaries: "
-            "readers that look at those (Spark does) skip as much"
+            f"{_READ_DICTIONARIES[engine]} looks at those, and skips as much"
         )
+    verdict, reason = _verdict_on_rows(profile, figures, use)
+    if in_dictionaries and engine == "any" and verdict is not Advice.SKIP:
+        return Advice.CONSIDER, (
+            f"{reason}, if DuckDB or DataFusion reads; Spark, Trino and ClickHouse look at "
+            "dictionaries, which have all values here, and skip as much without filters"
+        )
+    return verdict, reason
+
+
+def _is_in_small_dictionaries(profile: ColumnProfile, figures: _Figures) -> bool:
+    is_in_all = profile.num_dictionaries == profile.num_row_groups
+    return is_in_all and figures.ndv <= SMALL_DICTIONARY
+
+
+def _verdict_on_rows(
+    profile: ColumnProfile, figures: _Figures, use: ColumnUse | None
+) -> tuple[Advice, str]:
+    """Return the verdict for engines that do not look at dictionaries, and its reason."""
+    count = profile.num_row_groups
     if count == 1:
-        return _verdict_on_one(profile, figures)
+        return _verdict_on_one(profile, figures, use)
     before = _roughly(figures.left / count)
     after = _roughly((figures.left - figures.saved) / count)
     if figures.is_worth_it:
         promise = f"a lookup reads {after} of the row groups instead of {before}"
-        doubt = _doubt(profile, figures)
+        doubt = _doubt(profile, figures, use)
         return (Advice.CONSIDER, f"{promise}, but {doubt}") if doubt else (Advice.ADD, promise)
     if figures.left <= max(_ALMOST_ONE, _SMALL_SHARE * count):
         return Advice.SKIP, f"sorted: by statistics, a lookup reads {before} of the row groups"
     return Advice.SKIP, f"a lookup would read {after} of the row groups, and {before} without"
 
 
-def _verdict_on_one(profile: ColumnProfile, figures: _Figures) -> tuple[Advice, str]:
+def _verdict_on_one(
+    profile: ColumnProfile, figures: _Figures, use: ColumnUse | None
+) -> tuple[Advice, str]:
     """Return the verdict on a column of a single row group."""
     values = f"{_about(figures.ndv)} in a single row group"
     if figures.ndv <= FEW_DISTINCT:
@@ -214,15 +286,15 @@ def _verdict_on_one(profile: ColumnProfile, figures: _Figures) -> tuple[Advice, 
             "there are several row groups or files"
         )
     promise = f"{values}: a lookup reads all of the file if the value is there, else nothing"
-    doubt = _doubt(profile, figures)
+    doubt = _doubt(profile, figures, use)
     if doubt is None and figures.ndv * _MOST_REPEATS < profile.num_values[0]:
         doubt = "values that repeat so often are held by many files"
     return (Advice.CONSIDER, f"{promise}, but {doubt}") if doubt else (Advice.ADD, promise)
 
 
-def _doubt(profile: ColumnProfile, figures: _Figures) -> str | None:
+def _doubt(profile: ColumnProfile, figures: _Figures, use: ColumnUse | None) -> str | None:
     """Return why filters that save enough may not be worth it, a clause; None if they are."""
-    if profile.is_floating:
+    if profile.is_floating and use is None:
         return "floating-point numbers are rarely looked up by equality"
     if figures.num_filter_bytes > profile.num_compressed_bytes:
         return "the filters would take more bytes than the column"
@@ -231,21 +303,45 @@ def _doubt(profile: ColumnProfile, figures: _Figures) -> str | None:
     return None
 
 
-def _notes(profile: ColumnProfile) -> Iterator[str]:
-    if 2 * profile.num_dictionaries > profile.num_row_groups:
+def _notes(
+    profile: ColumnProfile, figures: _Figures, engine: str, use: ColumnUse | None
+) -> Iterator[str]:
+    if use is not None:
+        yield f"asked for by = or IN in {use.num_equal:,} of {use.num_queries:,} queries"
+    yield from _larger_lever(profile, figures)
+    are_most = 2 * profile.num_dictionaries > profile.num_row_groups
+    is_said = _is_in_small_dictionaries(profile, figures)
+    if engine in {"any", "spark"} and are_most and not is_said:
         yield (
             "values are in dictionaries, which Spark reads before it asks filters, so it gains "
             "little, unless parquet.filter.dictionary.enabled is false there; other engines gain"
-        )
-    if profile.num_row_groups == 1:
-        yield (
-            "there is a single row group: filters let readers skip the whole file, or nothing; "
-            "write smaller row groups first, if you can"
         )
     if profile.has_filter.any():
         yield f"{int(profile.has_filter.sum())} row groups have a filter already"
     if profile.unreadable is not None:
         yield f"some row groups cannot be read: {profile.unreadable}"
+
+
+def _larger_lever(profile: ColumnProfile, figures: _Figures) -> Iterator[str]:
+    """Yield what smaller row groups would do, if they would do more than filters alone."""
+    total = int(profile.num_values.sum())
+    now = (figures.left - figures.saved) / profile.num_row_groups
+    if total > _LARGE * ROWS * profile.num_row_groups and figures.holding <= _ALMOST_ONE:
+        count = math.ceil(total / ROWS)
+        ndv = profile.ndv(ROWS)
+        absent = expected_fpp(ndv, num_blocks_for(math.ceil(ndv), figures.asked))
+        then = (1 + (count - 1) * absent) / count
+        yield (
+            f"row groups are large, which costs most: with filters, a lookup reads {_roughly(now)} "
+            f"of the rows, and {percent(round(then, 3))} in row groups of {ROWS:,}. These come by "
+            f"row_group_size={ROWS} (pyarrow, pandas, Polars), ROW_GROUP_SIZE {ROWS} (DuckDB's "
+            "COPY), or a smaller parquet.block.size (Spark)"
+        )
+    elif profile.num_row_groups == 1:
+        yield (
+            "there is a single row group: filters let readers skip the whole file, or nothing; "
+            "write smaller row groups first, if you can"
+        )
 
 
 def _roughly(share: float) -> str:

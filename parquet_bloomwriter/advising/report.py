@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from parquet_bloomwriter.advising.column_profile import ColumnProfile
+    from parquet_bloomwriter.advising.queries import ColumnUse
 
 
 class Advice(StrEnum):
@@ -105,8 +106,11 @@ class ColumnAdvice:
     statistics and filters."""
 
     evidence: ColumnProfile | None = field(default=None, repr=False, compare=False)
-    """The profile from which the figures were computed. This field and the next two are needed to
+    """The profile from which the figures were computed. This field and the next three are needed to
     merge reports."""
+
+    use: ColumnUse | None = field(default=None, repr=False, compare=False)
+    """How often queries ask for the column; None if no queries are known."""
 
     types: tuple[TypeCount, ...] = field(default=(), repr=False, compare=False)
     """The types of the column in the files, in order of their first occurrence."""
@@ -154,6 +158,9 @@ class AdviseReport:
     fpp: float
     """False positive probability that filters are sized for, in (0, 1)."""
 
+    engine: str = "any"
+    """The engine that will look up values."""
+
     columns: tuple[ColumnAdvice, ...]
     """The advice on each column, in the order of the schema."""
 
@@ -164,6 +171,11 @@ class AdviseReport:
     def added(self) -> tuple[ColumnAdvice, ...]:
         """The columns with the verdict `ADD`, the best first."""
         return tuple(one for one in self.ranked if one.verdict is Advice.ADD)
+
+    @property
+    def considered(self) -> tuple[ColumnAdvice, ...]:
+        """The columns with the verdict `CONSIDER`, the best first."""
+        return tuple(one for one in self.ranked if one.verdict is Advice.CONSIDER)
 
     @property
     def ranked(self) -> tuple[ColumnAdvice, ...]:
@@ -189,6 +201,22 @@ class AdviseReport:
     def command(self) -> str | None:
         """The shell command that adds the recommended filters; None if there is no such command."""
         return self.command_for(self.added)
+
+    @property
+    def index_command(self) -> str | None:
+        """The shell command that makes an index, None unless there are many small files.
+
+        Opening files then costs a lookup more than reading them, and an index saves it.
+        """
+        is_many = self.num_files >= _MANY_FILES and self.size < self.num_files * _SMALL_FILE
+        skipping = sorted(self.columns, key=lambda one: -round(one.gain, 1))
+        gaining = (one for one in skipping if one.gain >= _LEAST_GAIN)
+        typed = list(filter(None, map(self.typed, gaining)))
+        if not (is_many and typed and len(self.paths) == 1):
+            return None
+        return shlex.join(
+            ["bloomify", "index", "create", _as_path(self.paths[0]), "--columns", ",".join(typed)]
+        )
 
     def command_for(self, columns: Iterable[ColumnAdvice]) -> str | None:
         """Return the shell command that adds filters on these columns, or None."""
@@ -234,6 +262,15 @@ class AdviseReport:
 
 DEFAULT_FPP = 0.01
 """The false positive probability that `bloomify` takes by default."""
+
+_MANY_FILES = 50
+"""Files of one input from which an index is worth its upkeep."""
+
+_LEAST_GAIN = 0.4
+"""Share of files that filters must let a lookup skip to be put into an index."""
+
+_SMALL_FILE = 16 * 1024 * 1024
+"""Mean size of files below which opening them costs a lookup most, bytes."""
 
 
 def _as_path(path: str) -> str:
@@ -289,12 +326,23 @@ def advice_table(report: AdviseReport) -> Table[ColumnAdvice]:
 
 
 def notes_of(report: AdviseReport) -> list[Remark]:
-    """Return each distinct note once, with the columns that it is about."""
+    """Return each distinct note once, with the columns that it is about, and that on an index."""
     notes: dict[str, list[str]] = defaultdict(list)
     for column in report.ranked:
         for note in column.notes:
             notes[note].append(name(column.name))
-    return [Remark("note", f"{', '.join(names)}: {note}") for note, names in notes.items()]
+    remarks = [Remark("note", f"{', '.join(names)}: {note}") for note, names in notes.items()]
+    if report.index_command is not None:
+        mean = size(report.size // report.num_files)
+        remarks.append(
+            Remark(
+                "index",
+                f"{report.num_files:,} files of {mean} on average: a lookup spends most time on "
+                "opening them. With an index, it opens only those that can hold the value: "
+                f"{report.index_command}",
+            )
+        )
+    return remarks
 
 
 def _rest(skipped: float) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from parquet_bloomwriter.advising.column_profile import ColumnProfile, merge_profiles
-from parquet_bloomwriter.advising.cost_model import judge
+from parquet_bloomwriter.advising.cost_model import ENGINES, judge
+from parquet_bloomwriter.advising.queries import uses_of_columns
 from parquet_bloomwriter.advising.report import (
     DEFAULT_FPP,
     Advice,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.advising.column_profile import RowGroupSample
+    from parquet_bloomwriter.advising.queries import ColumnUse
     from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.metadata import Footer, Leaf
@@ -70,6 +72,8 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
     columns: str | Iterable[str] | None = None,
     *,
     fpp: Rate = DEFAULT_FPP,
+    engine: str = "any",
+    queries: str | Iterable[str] | None = None,
     sample_rows: int = 32_768,
     jobs: int | None = None,
     filesystem: object | None = None,
@@ -81,12 +85,17 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
         columns: Dotted paths of leaf columns; dotted paths of groups, for all leaves in them; or
             `#` and a leaf ordinal. None: every column.
         fpp: False positive probability that filters are sized for, in (0, 1), or as text: "1%".
+        engine: The engine that will look up values: "duckdb", "spark", "datafusion", "clickhouse",
+            "trino" or "polars". With "any", advice says where these differ.
+        queries: Conditions or statements in SQL, of which several may stand in one text, with
+            semicolons between. Columns that no query compares with values by = or IN get no
+            filters. None: all columns count as asked for.
         sample_rows: Largest number of values to read of each column, from at most four row groups.
         jobs: Number of threads; by default one for each core.
         filesystem: A file system of pyarrow or fsspec; the path is a path in it.
 
     Raises:
-        InvalidArgument: If an option is out of range.
+        InvalidArgument: If an option is out of range, or a query is not SQL.
         ColumnNotFound: If a name matches nothing, or is ambiguous.
         FileProblem: If the file is not a Parquet file, if its footer cannot be read, or if columns
             are encrypted, so that no filters can be added.
@@ -97,14 +106,20 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
     check_jobs(num_jobs)
     if sample_rows < 1:
         raise InvalidArgument(f"a sample of {sample_rows} rows tells nothing")
+    if engine not in ENGINES:
+        raise InvalidArgument(
+            f'nothing is known of the engine "{engine}"', remedy=f"Known are {', '.join(ENGINES)}."
+        )
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):
         refuse_encrypted(footer)
         named = columns_of_file(source, footer, columns)
         chosen = sorted(named, key=lambda leaf: leaf.ordinal)
         survey = _Survey.of(file, footer, chosen, sample_rows)
+        names = [leaf.name for leaf in chosen]
+        uses = {} if queries is None else uses_of_columns(queries, names)
         advice = tuple(
             replace(
-                _advice(_Column.of(leaf), evidence, rate),
+                _advice(_Column.of(leaf), evidence, rate, engine, uses.get(leaf.name)),
                 types=(TypeCount(type_name(leaf), 1, file.name or _BUFFER),),
             )
             for leaf, evidence in survey.columns(chosen, num_jobs)
@@ -116,6 +131,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
             num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
             num_row_groups=footer.num_row_groups,
             fpp=rate,
+            engine=engine,
             columns=advice,
             is_of_table=isinstance(source, TableFile),
         )
@@ -129,15 +145,15 @@ def merge_advice(
     Columns of the same name are merged. Merged reports can be merged again.
 
     Args:
-        reports: At least one report; all must have the same `fpp`.
+        reports: At least one report; all must have the same `fpp` and `engine`.
         paths: Paths that stand for the files in the command, such as a folder; None: all files.
 
     Raises:
-        InvalidArgument: If there is no report, or the reports differ in `fpp`.
+        InvalidArgument: If there is no report, or the reports differ in `fpp` or `engine`.
     """
-    if len({report.fpp for report in reports}) != 1:
+    if len({(report.fpp, report.engine) for report in reports}) != 1:
         raise InvalidArgument(
-            "reports can be merged only if there are some, all sized for the same rate"
+            "reports can be merged only if there are some, all for the same rate and engine"
         )
     columns: dict[tuple[str, int], dict[int, ColumnAdvice]] = {}
     for number, report in enumerate(reports):
@@ -154,6 +170,7 @@ def merge_advice(
         num_rows=sum(report.num_rows for report in reports),
         num_row_groups=sum(report.num_row_groups for report in reports),
         fpp=fpp,
+        engine=reports[0].engine,
         columns=tuple(_merged(same, reports) for same in columns.values()),
         is_of_table=any(report.is_of_table for report in reports),
     )
@@ -172,7 +189,7 @@ def _merged(same: Mapping[int, ColumnAdvice], reports: Sequence[AdviseReport]) -
         for number, report in enumerate(reports)
     )
     advice = replace(
-        _advice(column, merge_profiles(parts), reports[0].fpp),
+        _advice(column, merge_profiles(parts), reports[0].fpp, reports[0].engine, first.use),
         num_files=sum(one.num_files for one in every if one.ordinal == first.ordinal),
         types=types,
         missing_from=next(filter(None, missing), ""),
@@ -252,8 +269,10 @@ class _Column(NamedTuple):
         return cls(leaf.name, leaf.ordinal, leaf.physical_type.name, type_name(leaf))
 
 
-def _advice(column: _Column, evidence: ColumnProfile, fpp: float) -> ColumnAdvice:
-    judgement = judge(evidence, fpp=fpp)
+def _advice(
+    column: _Column, evidence: ColumnProfile, fpp: float, engine: str, use: ColumnUse | None
+) -> ColumnAdvice:
+    judgement = judge(evidence, fpp=fpp, engine=engine, use=use)
     return ColumnAdvice(
         **column._asdict(),
         verdict=judgement.verdict,
@@ -270,6 +289,7 @@ def _advice(column: _Column, evidence: ColumnProfile, fpp: float) -> ColumnAdvic
         skipped_present=judgement.skipped_present,
         skipped_absent=judgement.skipped_absent,
         evidence=evidence,
+        use=use,
     )
 
 

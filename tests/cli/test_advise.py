@@ -93,6 +93,24 @@ def test_a_file_that_cannot_be_read_is_left_out(users: Path, invoke: Invoke) -> 
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (4, "", 1)
 
 
+def test_queries_come_from_a_file_and_the_engine_is_in_the_json(
+    users: Path, invoke: Invoke
+) -> None:
+    (users.parent / "asked.sql").write_text("SELECT * FROM users WHERE kind = 'kind 1';\nid > 3")
+    options = ("--where", "@asked.sql", "--engine", "duckdb", "--json")
+    found = json.loads(invoke("advise", "users.parquet", *options).stdout)
+    reasons = {column["name"]: column["reason"] for column in found["columns"]}
+    assert found["engine"] == "duckdb"
+    assert found["index_shell_command"] is None
+    assert reasons["id"].startswith("asked for in 1 of 2 queries, but by <")
+    for wrong, says in (
+        ("@nosuch.sql", "nosuch.sql cannot be read: No such file"),
+        ("id = =", "id = ="),
+    ):
+        done = invoke("advise", "users.parquet", "--where", wrong)
+        assert (done.exit_code, says in done.stderr) == (2, True), done.stderr
+
+
 def test_only_the_columns_named(users: Path, invoke: Invoke) -> None:
     assert users.exists()
     shown = invoke("advise", "users.parquet", "--columns", "kind").stdout

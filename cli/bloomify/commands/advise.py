@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
 import click
@@ -20,14 +21,36 @@ from bloomify.options import (
     sources_argument,
 )
 from bloomify.runner import guarded, read_files, shown
-from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.text import safe
+from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
+from parquet_bloomwriter.text import safe, words_of
 
 if TYPE_CHECKING:
     from bloomify.views.advise import AdviseView
     from parquet_bloomwriter.advising.report import AdviseReport
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.source import Location
+
+
+def _queries(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the texts of queries, read from the files that stand behind "@"."""
+    texts = tuple(_content(text[1:]) if text.startswith("@") else text for text in given)
+    if texts:
+        from parquet_bloomwriter.advising.queries import uses_of_columns
+
+        try:
+            uses_of_columns(texts, ())
+        except InvalidArgument as error:
+            raise click.BadParameter(str(error)) from error
+    return texts
+
+
+def _content(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or words_of(error)
+        raise click.BadParameter(f"{safe(path)} cannot be read: {reason}") from error
+
 
 _judged_options = all_of(
     columns_option(section_="What is judged", help_="Only these columns.", default="all"),
@@ -39,6 +62,23 @@ _judged_options = all_of(
         show_default=True,
         help="False positive probability of the filters to come.",
     ),
+    section("What is judged")(
+        "--engine",
+        type=click.Choice(
+            ("any", "duckdb", "spark", "datafusion", "clickhouse", "trino", "polars")
+        ),
+        default="any",
+        show_default=True,
+        help="The engine that looks up values; with 'any', advice says where they differ.",
+    ),
+    section("What is judged")(
+        "--where",
+        metavar="SQL",
+        multiple=True,
+        callback=_queries,
+        help="A condition or query as you ask it, or @FILE with many, separated by semicolons: "
+        "only columns that they compare with values deserve filters.",
+    ),
 )
 
 
@@ -47,6 +87,8 @@ class AdviseOptions(ReadingOptions):
 
     columns: tuple[str, ...]
     fpp: float
+    engine: str
+    where: tuple[str, ...]
     write: bool
 
 
@@ -80,7 +122,14 @@ def advise(
     def judge(location: Location, jobs: int, _: FileProgress) -> AdviseReport:
         from parquet_bloomwriter.verbs.advise import advise
 
-        return advise(location, options["columns"] or None, fpp=options["fpp"], jobs=jobs)
+        return advise(
+            location,
+            options["columns"] or None,
+            fpp=options["fpp"],
+            engine=options["engine"],
+            queries=options["where"] or None,
+            jobs=jobs,
+        )
 
     code = read_files(
         inputs, judge, view, cast("ReadingOptions", options), console, is_together=True
@@ -130,13 +179,11 @@ def _write_properties(table: str, view: AdviseView, fpp: float, console: Console
 
 def _print_command(view: AdviseView, console: Console) -> None:
     from bloomify.views.advise import names_file_urls
-    from parquet_bloomwriter.advising.report import Advice
 
     report = view.together()
     words = report.command
     if words is None:
-        considered = [one for one in report.ranked if one.verdict is Advice.CONSIDER]
-        others = report.command_for(considered)
+        others = report.command_for(report.considered)
         if others is not None:
             console.note(f"to add those that might pay, type: {safe(others)}")
         return

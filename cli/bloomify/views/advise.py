@@ -90,8 +90,9 @@ class AdviseView(View["AdviseReport"]):
         report = self.together()
         sizes = ("num_files", "size", "num_rows", "num_row_groups")
         return {
-            **facts_of(report, *sizes, "fpp", "num_filter_bytes", "share"),
+            **facts_of(report, *sizes, "fpp", "engine", "num_filter_bytes", "share"),
             "shell_command": report.command,
+            "index_shell_command": report.index_command,
             "columns": [_column_document(column) for column in report.ranked],
         }
 
