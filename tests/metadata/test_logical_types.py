@@ -152,9 +152,12 @@ def test_times_of_utc() -> None:
         (9, T.INT64, timestamp(MS, is_adjusted=True)),
         (10, T.INT64, timestamp(US, is_adjusted=True)),
         (11, T.INT32, integer(8, is_signed=False)),
+        (12, T.INT32, integer(16, is_signed=False)),
         (13, T.INT32, integer(32, is_signed=False)),
         (14, T.INT64, integer(64, is_signed=False)),
         (15, T.INT32, integer(8)),
+        (16, T.INT32, integer(16)),
+        (17, T.INT32, integer(32)),
         (18, T.INT64, integer(64)),
         (19, T.BYTE_ARRAY, ColumnType(kind=Kind.TEXT)),  # JSON
         (20, T.BYTE_ARRAY, ColumnType(kind=Kind.BINARY)),  # BSON

@@ -93,6 +93,7 @@ OTHERS = [
     *("EXTRACT(year FROM t) = 2024", "year(t) = 2024", "month(t) > 1", "hour(t) = 23"),
     *("CAST(t AS DATE) = DATE '2024-01-31'", "CAST(t AS DATE) < DATE '1970-01-01'"),
     *("CAST(a AS VARCHAR) = '1'", "CAST(a AS VARCHAR) LIKE '-%'", "CAST(a AS BIGINT) * 4 > 100"),
+    "CAST(big AS BIGINT) > 9007199254740990",
     *("CAST(big AS DOUBLE) = 9007199254740992", "CAST(a AS DOUBLE) = 1.5"),
 ]
 

@@ -9,6 +9,7 @@ import pytest
 
 from parquet_bloomwriter.errors import VerificationFailed
 from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.metadata.patch import Edit
 from parquet_bloomwriter.rewrite.plan import (
     Chunk,
     Copy,
@@ -28,6 +29,7 @@ from tests.verbs.files import (
     footer_of,
     layout,
     rendered,
+    with_edits,
     with_filter_at,
     with_number,
     written,
@@ -232,6 +234,18 @@ def test_a_chunk_that_is_not_where_the_footer_says(chunk: Chunk) -> None:
     column = footer_of(OLD).leaves[chunk[1]].name
     assert (caught.value.row_group, caught.value.column) == (chunk[0], column)
     assert caught.value.byte == start - 1
+
+
+def test_a_column_chunk_without_a_place() -> None:
+    spans = footer_of(result()).chunks.spans[1, 2]
+    fields = (ChunkField.DICTIONARY_PAGE_OFFSET, ChunkField.DATA_PAGE_OFFSET)
+    edits = [
+        Edit(start, stop, b"\x80" * (stop - start - 1) + b"\x00")  # 0, in as many bytes
+        for _, start, stop in (spans[field].tolist() for field in fields)
+    ]
+    broken = with_edits(result(), *edits)
+    with pytest.raises(VerificationFailed, match="has other column chunks"):
+        check(broken)
 
 
 def test_a_damaged_chunk() -> None:

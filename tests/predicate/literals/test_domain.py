@@ -281,6 +281,10 @@ def test_long_decimals_among_floats_may_be_neighbours() -> None:
     assert bound.keys is not None
     assert bound.keys[1:4] == (float(down), float(near), float(up))
     assert len(bound.keys) == 5
+    for text, is_exact in (("1677721.5", True), ("1677721.6", False)):  # 2**24 tenths are too many
+        bound = equal_to(leaf_of(pa.float32()), D(text))
+        assert isinstance(bound, InSet)
+        assert (text, len(bound.keys or ()) <= 2) == (text, is_exact)
 
 
 def test_a_literal_that_spark_cuts_is_either_neighbour() -> None:
