@@ -80,6 +80,13 @@ def test_chunks_outside_the_file(number: int) -> None:
         assert (caught.value.row_group, caught.value.column) == (1, "city")
 
 
+def test_a_chunk_over_the_first_four_bytes() -> None:
+    data = written(use_dictionary=False)
+    with pytest.raises(MalformedFile, match="outside the file's data") as caught:
+        layout(with_number(data, ChunkField.DATA_PAGE_OFFSET, 3))
+    assert (caught.value.row_group, caught.value.byte) == (0, 3)
+
+
 @pytest.mark.parametrize("number", [*HUGE, -1, -(2**63) + 1])
 def test_page_indexes_outside_the_file(number: int) -> None:
     data = written(write_page_index=True)

@@ -276,6 +276,22 @@ def test_columns_whose_type_changed() -> None:
     assert [one.verdict for one in report.files[:5]] == [NOT] * 5
 
 
+def test_columns_that_lack_filters_where_a_file_might_match() -> None:
+    """Only those that are compared with values, and only of files that might match."""
+    table = pa.table({"id": [1, 3], "kind": ["a", "c"], "n": [1, 3]})
+    bloomed = bloomify(written(table, use_dictionary=False), ["id"]).data
+    plain = written(table, use_dictionary=False)
+    excluded = written(pa.table({"id": [7, 9]}), use_dictionary=False)
+    cases = {
+        "kind = 'b' AND id = 3": ("kind",),
+        "kind > 'b' AND n IS NOT NULL": (),
+        "id = 3": (),
+    }
+    found = {text: probe([bloomed, excluded], text).columns_without_filters for text in cases}
+    assert found == cases
+    assert probe([excluded, plain], "id = 3").columns_without_filters == ("id",)
+
+
 def test_columns_of_the_same_name() -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
     found = asked(written(table), "x = 5")
