@@ -66,20 +66,29 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "sbbf": ("sbbf", "verbs/test_bloom_file.py", "verbs/test_verify.py"),
     "hashing": ("hashing", "verbs/test_bloomify.py"),
     "compact": ("compact", "metadata"),
-    "metadata": ("metadata", "rewrite", "verbs/test_bloomify.py"),
-    "filters": ("filters", "verbs/test_inspect.py", "verbs/test_verify.py"),
-    "rewrite": ("rewrite", "verbs/test_bloomify.py", "verbs/test_strip.py"),
-    "replace": ("replace", "verbs/test_bloomify.py", "verbs/test_strip.py"),
-    "values": ("values", "verbs/test_bloomify.py", "verbs/test_verify.py"),
+    "metadata": ("metadata", "rewrite", "verbs/test_bloomify.py", "cli/test_inspect.py", "iceberg"),
+    "filters": (
+        *("filters", "verbs/test_inspect.py", "verbs/test_verify.py", "verbs/test_bloomify.py"),
+        "probing",
+    ),
+    "rewrite": (
+        *("rewrite", "verbs/test_bloomify.py", "verbs/test_strip.py", "cli/test_add.py"),
+        *("cli/test_strip.py", "stores"),
+    ),
+    "replace": (
+        *("replace", "verbs/test_bloomify.py", "verbs/test_strip.py", "delta/test_place_local.py"),
+        "failure/races",
+    ),
+    "values": ("values", "verbs/test_bloomify.py", "verbs/test_verify.py", "verbs/test_advise.py"),
     "predicate": (
         *("predicate/literals", "predicate/test_bind.py", "predicate/test_sql.py"),
-        *("predicate", "verbs/test_probe.py", "verbs/test_read.py"),
+        *("predicate", "verbs/test_probe.py", "verbs/test_read.py", "verbs/test_read_literals.py"),
     ),
-    "probing": ("probing", "verbs/test_probe.py", "verbs/test_bloom_file.py"),
+    "probing": ("probing", "verbs/test_probe.py", "verbs/test_bloom_file.py", "cli/test_probe.py"),
     "index": (
         *("index/test_changes.py", "index/query", "index/test_broken.py", "index/format"),
         *("index/actions/test_changing.py", "index/test_files.py", "index/build"),
-        "index/actions/test_actions.py",
+        *("index/actions/test_actions.py", "index"),
     ),
 }
 """By package: files and folders of `tests/` that guard it."""
