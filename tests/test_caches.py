@@ -67,8 +67,9 @@ def test_threads_share_one_client_of_a_store(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(boto3.Session, "client", slowly)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     s3._client.cache_clear()  # noqa: SLF001  it knows another endpoint
     with ThreadPoolExecutor(4) as pool:
-        buckets = list(pool.map(lambda _: s3.open_bucket("b", region="us-east-1"), range(4)))
+        buckets = list(pool.map(lambda _: s3.open_bucket("b", None), range(4)))
     s3._client.cache_clear()  # noqa: SLF001  as above
     assert len({id(one.client) for one in buckets}) == 1

@@ -2,8 +2,8 @@
 
 pyiceberg's FileIO takes settings from its configuration, and from the catalog, which may send keys
 for one table alone. In our own stores, these settings apply to the buckets of the table's files, in
-the whole process, until another table with files in the same bucket is opened. The settings of
-other buckets do not change.
+the whole process (`source.settings`), until another table with files in the same bucket is opened.
+The settings of other buckets do not change.
 
 Source: pyiceberg's documentation, "Configuration" ("FileIO", "S3").
 """
@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.filesystems import locate
-from parquet_bloomwriter.stores.s3 import settings
-from parquet_bloomwriter.stores.s3.settings import BucketSettings
+from parquet_bloomwriter.source.settings import BucketSettings, use_for_buckets
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 
 if TYPE_CHECKING:
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
 
     from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
-
-_buckets: dict[str, BucketSettings | InvalidArgument] = {}
-"""The settings of buckets that tables brought, by name of the bucket."""
 
 _TRUE = ("true", "1", "yes", "on")
 
@@ -67,13 +63,7 @@ def use_settings(properties: Mapping[str, str], paths: Iterable[str]) -> None:
         own: BucketSettings | InvalidArgument | None = bucket_settings(properties)
     except InvalidArgument as error:
         own = error
-    for bucket in found:
-        if own is None:
-            _buckets.pop(bucket, None)
-        else:
-            _buckets[bucket] = own
-    if _buckets:
-        settings.install_above(_of_bucket)
+    use_for_buckets(dict.fromkeys(found, own))
 
 
 def bucket_settings(properties: Mapping[str, str]) -> BucketSettings | None:
@@ -107,13 +97,6 @@ def bucket_settings(properties: Mapping[str, str]) -> BucketSettings | None:
         path_style=endpoint is not None and not by_host,
         is_anonymous=is_anonymous,
     )
-
-
-def _of_bucket(name: str) -> BucketSettings | None:
-    found = _buckets.get(name)
-    if isinstance(found, InvalidArgument):
-        raise found
-    return found
 
 
 def _is_true(text: str | None) -> bool:

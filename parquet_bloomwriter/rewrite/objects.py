@@ -42,10 +42,10 @@ from parquet_bloomwriter.rewrite.whole_files import CopiedSource, FarPlace, open
 from parquet_bloomwriter.rewrite.write import digest_of, footer_of, prove, tail_of
 from parquet_bloomwriter.source.filesystems import is_far
 from parquet_bloomwriter.source.local import FileSource, open_file
+from parquet_bloomwriter.stores.open import open_bucket
 from parquet_bloomwriter.stores.references import find_references
 from parquet_bloomwriter.stores.s3.answers import UNVERSIONED, kept_version
 from parquet_bloomwriter.stores.s3.attributes import Attributes, attributes_of, check_writable
-from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import Abilities, abilities_of
 from parquet_bloomwriter.stores.s3.journal import abort_abandoned, foreign_uploads
 from parquet_bloomwriter.stores.s3.new_object import NewObject

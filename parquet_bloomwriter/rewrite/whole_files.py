@@ -38,10 +38,9 @@ from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.source.filesystems import is_far
 from parquet_bloomwriter.source.local import FileSource, open_file
 from parquet_bloomwriter.stores.base import LocalFile
-from parquet_bloomwriter.stores.open import OpenedUrl, open_store
+from parquet_bloomwriter.stores.open import OpenedUrl, open_bucket, open_store
 from parquet_bloomwriter.stores.reader import PIECE_BYTES
 from parquet_bloomwriter.stores.references import find_references
-from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 from parquet_bloomwriter.text import words_of
 

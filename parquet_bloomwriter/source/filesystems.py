@@ -156,9 +156,11 @@ def _resolve(url: str) -> tuple[FileSystem, str]:
 
         if is_installed():
             from parquet_bloomwriter.source.hdfs_fsspec import HdfsFileSystem
+            from parquet_bloomwriter.source.settings import settings_in_use
 
-            base, path = split_url(url)
-            return HdfsFileSystem(base=base), path
+            settings = settings_in_use().of_hdfs()
+            base, path = split_url(url, settings)
+            return HdfsFileSystem(base=base, settings=settings), path
     if store_kind(url) == "s3":
         url = f"s3://{url.partition('://')[2]}"
     key = ""

@@ -19,7 +19,6 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     import hdfs_native
 
     from parquet_bloomwriter.source.base import Range
+    from parquet_bloomwriter.source.settings import HdfsConnection
 
 _THREADS = 16
 """Number of parallel requests for one file."""
@@ -75,31 +75,6 @@ class HdfsUrl(NamedTuple):
 
     path: str
     """Path without escapes; begins with a slash."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HdfsConnection:
-    """Settings of name nodes, besides Hadoop's configuration on this machine."""
-
-    default: str | None = None
-    """`fs.defaultFS`: the file system of `hdfs:///path`."""
-
-    settings: tuple[tuple[str, str], ...] = ()
-    """Names and values of Hadoop's settings; they override those of its configuration."""
-
-
-_given = HdfsConnection()
-
-
-def install(connection: HdfsConnection | None) -> None:
-    """Use these settings for all files that this process opens from now on; None for none."""
-    global _given  # noqa: PLW0603  a setting of the process
-    _given = connection or HdfsConnection()
-
-
-def given() -> HdfsConnection:
-    """Return the installed settings, which override the configuration of this machine."""
-    return _given
 
 
 class Version(NamedTuple):
@@ -132,15 +107,15 @@ def is_installed() -> bool:
     return find_spec("hdfs_native") is not None
 
 
-def split_url(url: str) -> HdfsUrl:
-    """Split the URL of a file; `hdfs:///path` is on Hadoop's default file system.
+def split_url(url: str, settings: HdfsConnection) -> HdfsUrl:
+    """Split the URL of a file; `hdfs:///path` is on the default file system of settings or Hadoop.
 
     Raises:
         InvalidArgument: If it names no name node, and there is no default; or if a user is in it.
     """
     address, _, path = url[len("hdfs://") :].partition("/")
     if not address:
-        default = _given.default or _default_file_system()
+        default = settings.default or _default_file_system()
         if not default.lower().startswith("hdfs://"):
             raise InvalidArgument(
                 f'"{url}" names no name node, and Hadoop\'s configuration has no default one',
@@ -154,11 +129,12 @@ def split_url(url: str) -> HdfsUrl:
     return HdfsUrl(f"hdfs://{address}", f"/{path}")
 
 
-def open_client(base: str) -> hdfs_native.Client:
+def open_client(base: str, settings: HdfsConnection) -> hdfs_native.Client:
     """Return a client of one or several name nodes; no request is made yet.
 
     Args:
         base: `hdfs://host:port` or `hdfs://nameservice`.
+        settings: Override Hadoop's configuration on this machine.
 
     Raises:
         InvalidArgument: If `hdfs-native` is missing, or the address cannot be used.
@@ -169,7 +145,7 @@ def open_client(base: str) -> hdfs_native.Client:
             remedy="Install it: pip install hdfs-native.",
         )
     environment = tuple(os.environ.get(name) for name in _VARIABLES)
-    return _client(base, _given.settings, environment)
+    return _client(base, settings.settings, environment)
 
 
 @lru_cache(_CLIENTS)

@@ -15,6 +15,8 @@ from parquet_bloomwriter.source.stream import as_arrow_file
 if TYPE_CHECKING:
     import hdfs_native
 
+    from parquet_bloomwriter.source.settings import HdfsConnection
+
 
 class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
     """The files of a name node, as a file system of fsspec."""
@@ -24,11 +26,11 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no
     cachable = False
     """`open_client` keeps the connections."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, settings: HdfsConnection) -> None:
         """Use the name node at `hdfs://host:port`, or those of a name service."""
         super().__init__()
         self.base = base
-        self.client = open_client(base)
+        self.client = open_client(base, settings)
 
     @property
     def fsid(self) -> str:

@@ -44,7 +44,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.source.hdfs import HdfsConnection
+from parquet_bloomwriter.source.settings import HdfsConnection
 from parquet_bloomwriter.stores.cloud_settings import (
     AzureConnection,
     ClientCredentials,
@@ -107,11 +107,9 @@ def with_key_file(options: dict[str, str]) -> dict[str, str]:
         return options
 
 
-def hdfs_connection(options: Mapping[str, str]) -> HdfsConnection | None:
-    """Return the connection for HDFS's name nodes; None: each machine has its own settings."""
+def hdfs_connection(options: Mapping[str, str]) -> HdfsConnection:
+    """Return the connection for HDFS's name nodes; without settings, each machine has its own."""
     settings = {name: text.strip() for name, text in options.items() if _OF_HDFS.match(name)}
-    if not any(settings.values()):
-        return None
     given = tuple(sorted((name, text) for name, text in settings.items() if text))
     return HdfsConnection(default=settings.get("fs.defaultFS"), settings=given)
 

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from parquet_bloomwriter import __version__
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.source.settings import use
 from parquet_bloomwriter.spark.settings import is_connect
 from parquet_bloomwriter.spark.store_urls import store_settings
 from parquet_bloomwriter.spark.worker_python import check_worker_python
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from parquet_bloomwriter.spark.store_urls import StoreSettings
+    from parquet_bloomwriter.source.settings import StoreSettings
 
     OnProgress = Callable[[int], None]
     """Called with the number of tasks that are done."""
@@ -134,7 +135,7 @@ def _tasks(
     version = __version__
 
     def perform(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settings.install()
+        use(settings)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield _result(work, packed[number], version)

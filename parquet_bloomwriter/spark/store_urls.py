@@ -32,16 +32,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.source import hdfs
+from parquet_bloomwriter.source.settings import BucketSettings, StoreSettings, use
 from parquet_bloomwriter.spark import cloud_options
 from parquet_bloomwriter.spark.settings import is_connect
-from parquet_bloomwriter.stores import cloud_settings
-from parquet_bloomwriter.stores.s3.settings import BucketSettings, install
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
+
+    from parquet_bloomwriter.source.settings import CloudConnection, HdfsConnection
 
 _FILE = re.compile(r"file:/+", re.IGNORECASE)
 _S3 = re.compile(r"(s3[an]?)://(?=[^/])", re.IGNORECASE)
@@ -116,8 +116,8 @@ def scheme_of(path: str) -> str:
 # Settings.
 
 
-@dataclass(frozen=True, slots=True)
-class StoreSettings:
+@dataclass(frozen=True)
+class HadoopSettings(StoreSettings):
     """The settings of buckets in Spark's configuration. Can be pickled; its text shows no keys."""
 
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -126,8 +126,8 @@ class StoreSettings:
     clouds: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Options of GCS, Azure and HDFS by full name."""
 
-    def of_bucket(self, name: str) -> BucketSettings | None:
-        """Return the settings of a bucket; None: boto3 finds the settings.
+    def of_other_bucket(self, name: str) -> BucketSettings | None:
+        """Return the settings of a bucket of S3; None: boto3 finds the settings.
 
         Raises:
             InvalidArgument: If credentials come from a provider that is not known here.
@@ -146,31 +146,30 @@ class StoreSettings:
         settings = {"endpoint": endpoint, "region": region, "path_style": by_path}
         return BucketSettings(**settings, **(keys or {}))  # type: ignore[arg-type]  # by name
 
-    def install(self) -> None:
-        """Apply these settings in this process, from now on."""
-        install(self.of_bucket if self.options else None)
-        clouds = self.clouds
-        cloud_settings.install(
-            (lambda base: cloud_options.connection(clouds, base)) if clouds else None
-        )
-        hdfs.install(cloud_options.hdfs_connection(clouds))
+    def of_cloud(self, base: str) -> CloudConnection | None:
+        """Return the settings of a bucket of GCS or a container of Azure."""
+        return cloud_options.connection(self.clouds, base)
+
+    def of_hdfs(self) -> HdfsConnection:
+        """Return the settings of name nodes."""
+        return cloud_options.hdfs_connection(self.clouds)
 
 
-def store_settings(spark: SparkSession) -> StoreSettings:
+def store_settings(spark: SparkSession) -> HadoopSettings:
     """Return the settings of buckets in a session's configuration.
 
     A client of Spark Connect is told the endpoint and the region, but no keys: boto3 finds them.
     """
     if is_connect(spark):
-        return StoreSettings(_of_client(spark))
+        return HadoopSettings(_of_client(spark))
     configuration = _hadoop(spark)
     clouds = cloud_options.with_key_file(_matching(configuration, cloud_options.JAVA_PATTERN))
-    return StoreSettings(_of_hadoop(configuration), clouds)
+    return HadoopSettings(_of_hadoop(configuration), clouds)
 
 
 def use_settings_of(spark: SparkSession) -> None:
     """Apply the settings of a session in this process, from now on."""
-    store_settings(spark).install()
+    use(store_settings(spark))
 
 
 def _hadoop(spark: Any) -> Any:  # noqa: ANN401  py4j has no types

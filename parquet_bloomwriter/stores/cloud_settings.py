@@ -1,7 +1,7 @@
 """Settings of GCS and Azure that a program gives, in place of those that obstore finds.
 
-A source of settings counts for the whole process, as in `s3.settings`. obstore reads the
-environment first, whatever it is given, so what the environment could say is said here, too:
+obstore reads the environment first, whatever it is given, so what the environment could say is
+said here, too:
 
     endpoint      always
     Azure         a function that returns the credentials takes the place of all others
@@ -28,16 +28,9 @@ import urllib.request
 from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parquet_bloomwriter.errors import InvalidArgument, StoreProblem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
-    Source: TypeAlias = Callable[[str], "AzureConnection | GoogleConnection | None"]
-    """Function from a bucket's URL to its settings; None where those that obstore finds count."""
 
 _TIMEOUT_S = 60
 _DEFAULT_LIFE_S = 3600
@@ -122,31 +115,6 @@ class GoogleConnection:
         else:
             config["service_account_key"] = account
         return {"config": config}
-
-
-_installed: Source | None = None
-
-
-def install(source: Source | None) -> None:
-    """Use this source of settings for all buckets that are opened from now on.
-
-    Args:
-        source: Says those of buckets; None for what obstore finds.
-    """
-    global _installed  # noqa: PLW0603  a setting of the process
-    _installed = source
-
-
-def connection_of(base: str) -> AzureConnection | GoogleConnection | None:
-    """Return the settings of a bucket from the installed source, or None.
-
-    Args:
-        base: Its URL, without a key.
-
-    Raises:
-        InvalidArgument: If the source knows of settings that cannot be used here.
-    """
-    return None if _installed is None else _installed(base)
 
 
 _making = Lock()

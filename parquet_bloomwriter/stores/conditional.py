@@ -39,7 +39,6 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.source.filesystems import SCHEMES
 from parquet_bloomwriter.stores.base import FileState, Listed, TableStore, WholeStore, quoted
-from parquet_bloomwriter.stores.cloud_settings import connection_of
 from parquet_bloomwriter.stores.once import NoAnswer, Refusal, publish_once
 from parquet_bloomwriter.stores.reader import ObjectReader
 from parquet_bloomwriter.text import words_of
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
     from contextlib import AbstractContextManager
 
+    from parquet_bloomwriter.source.settings import CloudConnection
     from parquet_bloomwriter.stores.base import LocalFile
 
 ATTEMPT = "bloomify_attempt"
@@ -168,11 +168,12 @@ class ConditionalStore(WholeStore, TableStore):
 
     reads_name_version = True
 
-    def __init__(self, base: str) -> None:
-        """Open a bucket, with credentials as obstore finds them.
+    def __init__(self, base: str, settings: CloudConnection | None = None) -> None:
+        """Open a bucket.
 
         Args:
             base: Its URL, without a key.
+            settings: How it is reached; None for what obstore finds.
 
         Raises:
             InvalidArgument: If obstore is missing, or there are no credentials.
@@ -182,7 +183,39 @@ class ConditionalStore(WholeStore, TableStore):
         self.kind = "Google Cloud Storage" if self.is_google else "Azure Blob Storage"
         self.endpoint = self.kind
         self.name = base
-        self._store = _connect(base, retries=_READ_RETRIES, timeout_s=_READ_TIMEOUT_S)
+        self._settings = settings
+        self._store = self._connected(retries=_READ_RETRIES, timeout_s=_READ_TIMEOUT_S)
+
+    def _connected(self, *, retries: int, timeout_s: int) -> Any:  # noqa: ANN401  obstore's
+        base, given = self.name, self._settings
+        try:
+            from obstore import exceptions
+            from obstore.store import from_url
+        except ImportError as error:
+            raise InvalidArgument(
+                "files on Google Cloud Storage and Azure are written with obstore, which is not "
+                "installed",
+                remedy="Install it: pip install obstore.",
+            ) from error
+        is_plain = any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
+        if given is not None:
+            is_plain = given.endpoint.startswith("http://")
+        try:
+            return from_url(
+                base,
+                **({} if given is None else given.arguments()),
+                client_options={"allow_http": is_plain, "timeout": f"{timeout_s}s"},
+                retry_config={
+                    "max_retries": retries,
+                    "retry_timeout": dt.timedelta(seconds=_READ_TIMEOUT_S),
+                    "backoff": {"init_backoff": dt.timedelta(seconds=_FIRST_PAUSE_S)},
+                },
+            )
+        except (exceptions.BaseError, ValueError) as error:
+            raise InvalidArgument(
+                f'obstore cannot open "{base}": {_words(error)}',
+                remedy="Check the URL, and the credentials in the environment.",
+            ) from error
 
     def spell(self, path: str) -> str:
         """Return the URL of an object."""
@@ -379,7 +412,7 @@ class ConditionalStore(WholeStore, TableStore):
         Raises:
             As `WholeStore.publish`.
         """
-        store = _connect(self.name, retries=0, timeout_s=_READ_TIMEOUT_S + len(data) // _SLOWEST)
+        store = self._connected(retries=0, timeout_s=_READ_TIMEOUT_S + len(data) // _SLOWEST)
         token = replaces and replaces.token
         try:
             return publish_once(
@@ -481,38 +514,6 @@ class ConditionalSource(ObjectReader):
 
     def _request(self, start: int, stop: int) -> bytes:
         return self._store.read(self._path, start, stop, if_match=self._condition)[0]
-
-
-def _connect(base: str, *, retries: int, timeout_s: int) -> Any:  # noqa: ANN401  obstore's
-    try:
-        from obstore import exceptions
-        from obstore.store import from_url
-    except ImportError as error:
-        raise InvalidArgument(
-            "files on Google Cloud Storage and Azure are written with obstore, which is not "
-            "installed",
-            remedy="Install it: pip install obstore.",
-        ) from error
-    is_plain = any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
-    given = connection_of(base)
-    if given is not None:
-        is_plain = given.endpoint.startswith("http://")
-    try:
-        return from_url(
-            base,
-            **({} if given is None else given.arguments()),
-            client_options={"allow_http": is_plain, "timeout": f"{timeout_s}s"},
-            retry_config={
-                "max_retries": retries,
-                "retry_timeout": dt.timedelta(seconds=_READ_TIMEOUT_S),
-                "backoff": {"init_backoff": dt.timedelta(seconds=_FIRST_PAUSE_S)},
-            },
-        )
-    except (exceptions.BaseError, ValueError) as error:
-        raise InvalidArgument(
-            f'obstore cannot open "{base}": {_words(error)}',
-            remedy="Check the URL, and the credentials in the environment.",
-        ) from error
 
 
 @cache

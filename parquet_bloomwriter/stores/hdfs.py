@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import hdfs_native
 
     from parquet_bloomwriter.source.hdfs import HdfsSource
+    from parquet_bloomwriter.source.settings import HdfsConnection
 
 _TRIES = 3
 _PRIVATE = 0o600
@@ -60,17 +61,18 @@ class HdfsStore(NewNameStore, TableStore):
     is_replacing = True
     reads_name_version = True
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, settings: HdfsConnection) -> None:
         """Use the file system at a URL; no request is made yet.
 
         Args:
             base: `hdfs://host:port` or `hdfs://nameservice`.
+            settings: Override Hadoop's configuration on this machine.
 
         Raises:
             InvalidArgument: If `hdfs-native` is missing.
         """
         super().__init__()
-        self._client = open_client(base)
+        self._client = open_client(base, settings)
         self._base = base
         self._notes: list[str] = []
         self.kind = "HDFS"

@@ -7,7 +7,7 @@
     all others, and HDFS without hdfs-native                fsspec, pyarrow  `file_systems`
 
 `source.filesystems.SCHEMES` has other names of these schemes. Tables and indexes lie on the first
-four.
+four. A store gets its part of the settings in use (`source.settings`) here, when it is opened.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import re
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import (
@@ -28,20 +28,21 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.source import hdfs
 from parquet_bloomwriter.source.filesystems import is_hdfs, locate, store_kind, without_secrets
+from parquet_bloomwriter.source.settings import settings_in_use
 from parquet_bloomwriter.stores import conditional
-from parquet_bloomwriter.stores.cloud_settings import connection_of
 from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional
 from parquet_bloomwriter.stores.file_systems import SftpStore, store_of
 from parquet_bloomwriter.stores.hdfs import HdfsStore
-from parquet_bloomwriter.stores.s3 import urls
-from parquet_bloomwriter.stores.s3.client import open_bucket
+from parquet_bloomwriter.stores.s3 import client, urls
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from parquet_bloomwriter.source.base import Source
+    from parquet_bloomwriter.source.settings import StoreSettings
     from parquet_bloomwriter.stores.base import Store, TableStore, WholeStore
+    from parquet_bloomwriter.stores.s3.store import S3Store
 
 _PASSWORD = re.compile(r"://[^/]*:[^/]*@")
 """A user and a password, in any URL of a chain (`zip://a.parquet::sftp://...`)."""
@@ -72,11 +73,11 @@ class _Kind(NamedTuple):
     split: Callable[[str], tuple[str, str]]
     """Splits a URL into the part before the key, and the key."""
 
-    open: Callable[[str], TableStore]
-    """Opens a store by the part of the URL before the key; no request is made yet."""
+    settings: Callable[[StoreSettings, str], Hashable]
+    """Returns the part of all settings that counts for the part of the URL before the key."""
 
-    settings: Callable[[str], Hashable]
-    """Returns the settings that a program has given for the part of the URL before the key."""
+    open: Callable[[str, Any], TableStore]
+    """Opens a store by the part of the URL before the key, and its settings, without a request."""
 
 
 def _split_s3(url: str) -> tuple[str, str]:
@@ -85,16 +86,23 @@ def _split_s3(url: str) -> tuple[str, str]:
 
 
 def _split_hdfs(url: str) -> tuple[str, str]:
-    base, path = hdfs.split_url(url)
+    base, path = hdfs.split_url(url, settings_in_use().of_hdfs())
     return base, path.removeprefix("/")
 
 
-_CLOUD = _Kind(conditional.split_url, ConditionalStore, connection_of)
+_S3 = len("s3://")
+_CLOUD = _Kind(
+    conditional.split_url, lambda settings, base: settings.of_cloud(base), ConditionalStore
+)
 _OF_TABLES = {
-    "s3": _Kind(_split_s3, lambda base: open_bucket(base.removeprefix("s3://")), lambda _: None),
+    "s3": _Kind(
+        _split_s3,
+        lambda settings, base: settings.of_bucket(base[_S3:]),
+        lambda base, own: client.open_bucket(base[_S3:], own),
+    ),
     "gs": _CLOUD,
     "azure": _CLOUD,
-    "hdfs": _Kind(_split_hdfs, HdfsStore, lambda _: hdfs.given()),
+    "hdfs": _Kind(_split_hdfs, lambda settings, _: settings.of_hdfs(), HdfsStore),
 }
 
 
@@ -124,17 +132,18 @@ def open_place(url: str) -> Place:
     name = store_kind(url)
     kind = _OF_TABLES[name]
     base, key = kind.split(url)
-    if name == "s3":  # boto3's client is kept, and the settings are looked for each time
-        return Place(kind.open(base), key)
+    settings = kind.settings(settings_in_use(), base)
+    if name == "s3":  # boto3's client is kept, and the environment is looked at each time
+        return Place(kind.open(base, settings), key)
     environment = tuple(one for one in os.environ.items() if one[0].startswith(_VARIABLES))
-    store = _stores(name, base, kind.settings(base), environment)
+    store = _stores(name, base, settings, environment)
     return Place(store, key.strip("/") if name == "hdfs" else key)
 
 
 @lru_cache(_MAX_STORES)
-def _stores(kind: str, base: str, given: Hashable, environment: Hashable) -> TableStore:
-    del given, environment  # they are found again; another value is another store
-    return _OF_TABLES[kind].open(base)
+def _stores(kind: str, base: str, settings: Hashable, environment: Hashable) -> TableStore:
+    del environment  # which libraries read again; another one is another store
+    return _OF_TABLES[kind].open(base, settings)
 
 
 register(_stores.cache_clear)
@@ -175,12 +184,13 @@ def open_store(url: str) -> OpenedUrl:
             raise InvalidArgument(f'"{url}" is no object', remedy="Name its key, too.")
         if key.startswith("/"):  # which obstore would leave out, and write to another key
             raise InvalidArgument(f'"{url}" is no object', remedy="Name its key, without // in it.")
-        return OpenedUrl(ConditionalStore(base), key)
+        return OpenedUrl(ConditionalStore(base, settings_in_use().of_cloud(base)), key)
     if is_hdfs(url) and hdfs.is_installed():
-        base, path = hdfs.split_url(url)
+        settings = settings_in_use().of_hdfs()
+        base, path = hdfs.split_url(url, settings)
         if path.endswith("/"):
             raise InvalidArgument(f'"{url}" is no file', remedy="Name its path, too.")
-        return OpenedUrl(HdfsStore(base), path)
+        return OpenedUrl(HdfsStore(base, settings), path)
     with reaching(url):
         place = locate(url)
         store = None if place.filesystem is None else store_of(place)
@@ -194,6 +204,15 @@ def open_store(url: str) -> OpenedUrl:
             remedy="Rename the file: without control characters, and without # at its end.",
         )
     return OpenedUrl(store, place.path)
+
+
+def open_bucket(name: str) -> S3Store:
+    """Open a bucket of S3.
+
+    Raises:
+        InvalidArgument: If boto3 is missing, or the settings of the bucket are unusable.
+    """
+    return client.open_bucket(name, settings_in_use().of_bucket(name))
 
 
 def open_any(url: str) -> tuple[Store, str]:

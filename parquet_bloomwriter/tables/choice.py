@@ -168,7 +168,7 @@ def footer_of(path: str) -> tuple[Footer, int]:
     if not is_s3(path):
         with opened_with_footer(path) as (file, footer):
             return footer, file.size
-    from parquet_bloomwriter.stores.s3.client import open_bucket
+    from parquet_bloomwriter.stores.open import open_bucket
 
     place = parse_url(path)
     with open_bucket(place.bucket).opened(place.key) as source:

@@ -16,7 +16,7 @@ from parquet_bloomwriter import (
     read_table,
 )
 from parquet_bloomwriter.iceberg.catalog import open_catalog
-from parquet_bloomwriter.stores.s3.settings import install
+from parquet_bloomwriter.source.settings import StoreSettings, use
 from tests.support.iceberg_commits import CATALOG, configuration_on
 
 if TYPE_CHECKING:
@@ -49,5 +49,5 @@ def test_rows_of_a_table_on_s3(
         assert all(inspect(one).filters for one in find_files(URL))
         assert len(prune_scan(table.refresh().scan("id = 301"))) == 1
     finally:
-        install(None)
+        use(StoreSettings())
         catalog.close()

@@ -6,7 +6,7 @@ import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.store import bucket_settings
-from parquet_bloomwriter.stores.s3.settings import BucketSettings
+from parquet_bloomwriter.source.settings import BucketSettings
 
 
 def test_nothing_is_said_of_s3() -> None:

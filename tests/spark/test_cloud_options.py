@@ -14,7 +14,7 @@ import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.spark.cloud_options import connection, with_key_file
-from parquet_bloomwriter.spark.store_urls import StoreSettings
+from parquet_bloomwriter.spark.store_urls import HadoopSettings
 from parquet_bloomwriter.stores.cloud_settings import AzureConnection, GoogleConnection
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def test_the_contents_of_a_key_file_travel(tmp_path: Path) -> None:
     path.write_text("{}", encoding="utf-8")
     options = with_key_file({"google.cloud.auth.service.account.json.keyfile": str(path)})
     path.unlink()
-    settings = pickle.loads(pickle.dumps(StoreSettings({}, options)))  # noqa: S301  our own
+    settings = pickle.loads(pickle.dumps(HadoopSettings({}, options)))  # noqa: S301  our own
     found = connection(settings.clouds, "gs://b")
     assert isinstance(found, GoogleConnection)
     assert found.service_account == "{}"
@@ -171,12 +171,12 @@ def test_texts_show_no_secrets() -> None:
         **OAUTH,
         "fs.azure.account.oauth2.client.endpoint": "https://u:WORD@login/oauth2/token",
     }
-    shown = [StoreSettings({}, options), connection(options, AZURE)]
+    shown = [HadoopSettings({}, options), connection(options, AZURE)]
     for text in (
         {f"fs.azure.account.key.{HOST}": "SECRET"},
         {"fs.azure.account.auth.type": "SAS", "fs.azure.sas.fixed.token": "SECRET"},
     ):
-        shown += [StoreSettings({}, text), connection(text, AZURE)]
+        shown += [HadoopSettings({}, text), connection(text, AZURE)]
     assert not any(word in f"{one!r} {one}" for one in shown for word in ("SECRET", "WORD"))
     assert not any(one is None for one in shown)
 

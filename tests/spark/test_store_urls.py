@@ -7,9 +7,10 @@ import pickle
 import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source.settings import StoreSettings, use
 from parquet_bloomwriter.spark.connect.file_keys import file_key, file_uri, leaving_out
-from parquet_bloomwriter.spark.store_urls import StoreSettings, from_hadoop, from_uri, scheme_of
-from parquet_bloomwriter.stores.s3.client import open_bucket
+from parquet_bloomwriter.spark.store_urls import HadoopSettings, from_hadoop, from_uri, scheme_of
+from parquet_bloomwriter.stores.open import open_bucket
 
 ENVIRONMENT = "x.EnvironmentVariableCredentialsProvider"
 SIMPLE = "x.SimpleAWSCredentialsProvider"
@@ -55,7 +56,7 @@ def test_uris_have_escapes() -> None:
 
 
 def test_a_bucket_has_settings_of_its_own() -> None:
-    settings = StoreSettings(
+    settings = HadoopSettings(
         {
             **KEYS,
             "endpoint": "store:9000",
@@ -105,7 +106,7 @@ def test_a_bucket_has_settings_of_its_own() -> None:
     ],
 )
 def test_credentials(options: dict[str, str], found: tuple[object, ...] | None) -> None:
-    settings = StoreSettings(options).of_bucket("b")
+    settings = HadoopSettings(options).of_bucket("b")
     shown = settings and (
         settings.access_key,
         settings.secret_key,
@@ -118,12 +119,12 @@ def test_credentials(options: dict[str, str], found: tuple[object, ...] | None) 
 def test_unknown_providers_are_refused_by_name() -> None:
     options = {**KEYS, "aws.credentials.provider": "org.Vault,x.SimpleAWSCredentialsProvider"}
     with pytest.raises(InvalidArgument, match=r"org\.Vault"):
-        StoreSettings(options).of_bucket("b")
+        HadoopSettings(options).of_bucket("b")
 
 
 def test_texts_show_no_keys() -> None:
     keys = {"access.key": "ACCESS", "secret.key": "SECRET", "session.token": "TOK"}
-    settings = StoreSettings({**keys, "endpoint": "http://u:WORD@store"})
+    settings = HadoopSettings({**keys, "endpoint": "http://u:WORD@store"})
     for one in (settings, settings.of_bucket("b")):
         assert not any(key in f"{one!r} {one}" for key in ("ACCESS", "SECRET", "TOK", "WORD"))
 
@@ -133,7 +134,7 @@ def test_a_provider_that_looks_into_the_environment_wins_if_there_are_keys(
 ) -> None:
     options = {**KEYS, "aws.credentials.provider": f"{ENVIRONMENT},{SIMPLE}"}
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of the machine")
-    assert StoreSettings(options).of_bucket("b") is None
+    assert HadoopSettings(options).of_bucket("b") is None
 
 
 @pytest.mark.parametrize("endpoint", [None, "central", "s3.amazonaws.com"])
@@ -148,19 +149,19 @@ def test_given_keys_go_to_no_endpoint_of_the_environment(
         "endpoint.region": "us-east-1",
         **({"endpoint": endpoint} if endpoint else {}),
     }
-    StoreSettings(options).install()
+    use(HadoopSettings(options))
     try:
         bucket = open_bucket("b")
     finally:
-        StoreSettings().install()
+        use(StoreSettings())
     assert "amazonaws.com" in bucket.endpoint
 
 
 def test_a_blank_setting_of_one_bucket_hides_that_of_all() -> None:
     options = {**KEYS, "endpoint": "http://store:1", "bucket.b.endpoint": ""}
-    found = StoreSettings(options).of_bucket("b")
+    found = HadoopSettings(options).of_bucket("b")
     assert found is not None
     assert found.endpoint is None
-    other = StoreSettings(options).of_bucket("c")
+    other = HadoopSettings(options).of_bucket("c")
     assert other is not None
     assert other.endpoint == "http://store:1"

@@ -18,6 +18,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from parquet_bloomwriter.errors import FileChanged, OutcomeUnknown, StoreProblem
+from parquet_bloomwriter.source.settings import HdfsConnection
 from parquet_bloomwriter.stores import once
 from parquet_bloomwriter.stores.base import LocalFile, TableStore, WholeStore, is_forbidden
 from parquet_bloomwriter.stores.file_systems import SftpStore
@@ -392,7 +393,7 @@ class TestHdfs(_Renaming):
 
     @pytest.fixture
     def opened(self, hdfs: Hdfs) -> tuple[Store, str]:
-        return HdfsStore(hdfs.url), f"/t{secrets.token_hex(4)}"
+        return HdfsStore(hdfs.url, HdfsConnection()), f"/t{secrets.token_hex(4)}"
 
 
 class TestMemory(StoreContract):

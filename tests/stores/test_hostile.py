@@ -17,10 +17,10 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.rewrite import objects
 from parquet_bloomwriter.stores.once import NoAnswer
+from parquet_bloomwriter.stores.open import open_bucket
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from parquet_bloomwriter.stores.s3 import client, limits
 from parquet_bloomwriter.stores.s3.answers import sizes_of
-from parquet_bloomwriter.stores.s3.client import open_bucket
 from tests.stores.faults import Fault, Rule
 from tests.stores.proxy import Proxy
 from tests.stores.test_objects import LARGE, SMALL, body

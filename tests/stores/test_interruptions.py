@@ -20,8 +20,8 @@ from parquet_bloomwriter.errors import (
     UnsupportedFile,
 )
 from parquet_bloomwriter.stores.base import Listed
+from parquet_bloomwriter.stores.open import open_bucket
 from parquet_bloomwriter.stores.s3.bucket import S3Bucket
-from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import _try_upload
 from parquet_bloomwriter.stores.s3.journal import journal_folder
 from parquet_bloomwriter.stores.s3.new_object import NewObject

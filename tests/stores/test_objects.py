@@ -22,11 +22,11 @@ from parquet_bloomwriter.errors import (
     UnsupportedFile,
 )
 from parquet_bloomwriter.rewrite import objects
+from parquet_bloomwriter.stores.open import open_bucket
 from parquet_bloomwriter.stores.s3 import client as s3
 from parquet_bloomwriter.stores.s3.answers import ObjectState
 from parquet_bloomwriter.stores.s3.attributes import check_writable
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, S3Bucket
-from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.journal import Entry, journal_folder
 from parquet_bloomwriter.stores.s3.urls import ObjectPath
 from tests.stores.faults import Fault, Rule

@@ -17,10 +17,10 @@ from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.errors import FileProblem, StoreProblem
 from parquet_bloomwriter.parallel import to_the_end
 from parquet_bloomwriter.rewrite import objects
+from parquet_bloomwriter.stores.open import open_bucket
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from parquet_bloomwriter.stores.s3 import conditions
 from parquet_bloomwriter.stores.s3.bucket import S3Bucket
-from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import abilities_of
 from parquet_bloomwriter.stores.s3.journal import Entry, abort_abandoned, journal_folder
 from tests.stores.faults import Fault, Rule

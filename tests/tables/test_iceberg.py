@@ -21,7 +21,7 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.iceberg.catalog import open_catalog
 from parquet_bloomwriter.iceberg.deletes import PositionDeletes
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
-from parquet_bloomwriter.stores.s3.settings import install
+from parquet_bloomwriter.source.settings import StoreSettings, use
 from parquet_bloomwriter.tables.add import bloomify_table
 from parquet_bloomwriter.tables.replacement import Limits
 from parquet_bloomwriter.tables.report import FileFate
@@ -324,7 +324,7 @@ def test_on_a_store_by_the_settings_of_the_catalog_alone(
         assert strip_table(name_of(table)).num_filters == 3
         assert _rows(table) == before
     finally:
-        install(None)
+        use(StoreSettings())
         opened.close()
 
 

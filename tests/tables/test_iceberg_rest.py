@@ -11,7 +11,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import CommitStateUnknownException
 
 from parquet_bloomwriter import bloomify_table, strip_table
-from parquet_bloomwriter.stores.s3.settings import install
+from parquet_bloomwriter.source.settings import StoreSettings, use
 from parquet_bloomwriter.tables.report import FileFate
 from tests.stores.servers import SeaweedFS
 from tests.support.delta_real import bag
@@ -46,7 +46,7 @@ def table(server: SeaweedFS, monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]
     for number in range(3):
         made.append(pa.table({"id": range(number * 10, number * 10 + 10)}))
     yield made
-    install(None)
+    use(StoreSettings())
     catalog.drop_table("db.t")
 
 

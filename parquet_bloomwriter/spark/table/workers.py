@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.source.settings import settings_in_use, use_for_buckets
 from parquet_bloomwriter.spark.jobs import run
-from parquet_bloomwriter.stores.s3.settings import install, settings_of
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 from parquet_bloomwriter.text import count
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from parquet_bloomwriter.stores.s3.settings import BucketSettings
+    from parquet_bloomwriter.source.settings import BucketSettings
     from parquet_bloomwriter.tables.replacement import Job, Writer, WrittenFile
 
     Result = WrittenFile | BloomwriterError | OSError | None
@@ -56,14 +56,14 @@ class SparkWorkers:
 def _settings_of(jobs: Sequence[Job]) -> Settings:
     """Return the settings of this process for the buckets of files; None: boto3 finds them."""
     places = {place for job in jobs for place in (job.old, job.new) if is_s3(place)}
-    return {bucket: settings_of(bucket) for bucket in {parse_url(one).bucket for one in places}}
+    of_bucket = settings_in_use().of_bucket
+    return {bucket: of_bucket(bucket) for bucket in {parse_url(one).bucket for one in places}}
 
 
 def _write(task: tuple[Settings, Writer, tuple[tuple[int, Job], ...]]) -> dict[int, Result]:
     """Write the files of one task, in a worker."""
     settings, writer, jobs = task
-    if settings:
-        install(settings.get)
+    use_for_buckets(settings)
     return {place: _written(writer, job) for place, job in jobs}
 
 

@@ -1,4 +1,4 @@
-"""Open a bucket of S3: the client of boto3, and its settings."""
+"""Open a bucket of S3: the client of boto3, which buckets of the same settings share."""
 
 from __future__ import annotations
 
@@ -10,63 +10,42 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.filesystems import without_secrets
 from parquet_bloomwriter.stores.s3.limits import BoundedSession
-from parquet_bloomwriter.stores.s3.settings import settings_of
 from parquet_bloomwriter.stores.s3.store import S3Store
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.stores.s3.settings import BucketSettings
+    from parquet_bloomwriter.source.settings import BucketSettings
 
 _CONNECTIONS = 64
 _TIMEOUT_S = 60
 
 
-def open_bucket(
-    name: str, *, endpoint: str | None = None, region: str | None = None, profile: str | None = None
-) -> S3Store:
-    """Open a bucket with the installed settings, or else with those that boto3 finds.
+def open_bucket(name: str, settings: BucketSettings | None) -> S3Store:
+    """Open a bucket; no request is made yet.
 
     Args:
         name: The bucket.
-        endpoint: URL of another store than Amazon's; by default AWS_ENDPOINT_URL.
-        region: By default as boto3 finds it.
-        profile: Of the configuration files; by default AWS_PROFILE.
+        settings: How it is reached; None for what boto3 finds (AWS_ENDPOINT_URL, AWS_PROFILE ...).
 
     Raises:
         InvalidArgument: If boto3 is missing, or cannot make a client.
     """
-    given = settings_of(name)
-    if given is not None:
-        client = _shared(given.endpoint, given.region, None, given)
-        return S3Store(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
-    endpoint = (
-        endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    )
-    profile = profile or os.environ.get("AWS_PROFILE")
-    client = _shared(endpoint or None, region, profile or None)
+    if settings is not None:
+        endpoint, profile = settings.endpoint, None
+    else:
+        variables = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_PROFILE")
+        of_s3, of_all, profile = (os.environ.get(one) or None for one in variables)
+        endpoint = of_s3 or of_all
+    with _opening:  # Else each thread that begins at the same time makes one of its own.
+        client = _client(endpoint, profile, settings)
     return S3Store(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
 
 
 _opening = Lock()
 
 
-def _shared(
-    endpoint: str | None,
-    region: str | None,
-    profile: str | None,
-    given: BucketSettings | None = None,
-) -> Any:  # noqa: ANN401  boto3 has no types
-    with _opening:  # Else each thread that begins at the same time makes one of its own.
-        return _client(endpoint, region, profile, given)
-
-
 @cache
-def _client(
-    endpoint: str | None,
-    region: str | None,
-    profile: str | None,
-    given: BucketSettings | None = None,
-) -> Any:  # noqa: ANN401  boto3 has no types
+def _client(endpoint: str | None, profile: str | None, given: BucketSettings | None) -> Any:  # noqa: ANN401  boto3 has no types
     try:
         import boto3
         from botocore import UNSIGNED
@@ -103,7 +82,11 @@ def _client(
         keys["aws_secret_access_key"] = given.secret_key
         keys["aws_session_token"] = given.session_token
     try:
-        session = boto3.Session(profile_name=profile, region_name=region, botocore_session=own)
+        session = boto3.Session(
+            profile_name=profile,
+            region_name=None if given is None else given.region,
+            botocore_session=own,
+        )
         client = session.client("s3", endpoint_url=endpoint, config=config, **keys)
     except (BotoCoreError, ValueError) as error:
         raise InvalidArgument(

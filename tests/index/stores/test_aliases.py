@@ -8,7 +8,7 @@ import pytest
 
 from parquet_bloomwriter import bloomify_table, index, probe
 from parquet_bloomwriter.iceberg.catalog import open_catalog
-from parquet_bloomwriter.stores.s3.settings import install
+from parquet_bloomwriter.source.settings import StoreSettings, use
 from parquet_bloomwriter.tables.report import FileFate
 from tests.index.stores.support import ids
 from tests.support.iceberg_commits import CATALOG, configuration_on
@@ -78,7 +78,7 @@ def test_metadata_of_iceberg_spell_as_they_like(
     try:
         check(f"iceberg://{CATALOG}/shop.orders", table, bucket)
     finally:
-        install(None)
+        use(StoreSettings())
         catalog.close()
 
 

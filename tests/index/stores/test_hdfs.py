@@ -12,6 +12,7 @@ import pytest
 
 from parquet_bloomwriter import caches, index
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.source.settings import HdfsConnection
 from parquet_bloomwriter.stores.hdfs import HdfsStore
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ NUM_FILES = 6
 
 @pytest.fixture
 def store(hdfs: Hdfs) -> HdfsStore:
-    return HdfsStore(hdfs.url)
+    return HdfsStore(hdfs.url, HdfsConnection())
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import clear_cache
-from parquet_bloomwriter.stores import cloud_settings
-from parquet_bloomwriter.stores.s3 import settings as s3_settings
+from parquet_bloomwriter.source.settings import StoreSettings, use
 from tests.spark.both_ways import eager_session
 from tests.spark.stores.connector import connect
 
@@ -39,8 +38,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     clear_cache()
     yield
-    s3_settings.install(None)
-    cloud_settings.install(None)
+    use(StoreSettings())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import strip
+from parquet_bloomwriter.source.settings import StoreSettings, use
 from parquet_bloomwriter.spark import BFIndexConfig, Hyperspace, bloomify_table
-from parquet_bloomwriter.stores import cloud_settings
 from tests.spark.both_ways import both_ways, eager_session
 from tests.spark.metrics import metrics_of
 from tests.spark.stores.conftest import FOLDER, NUM_FILES, ROWS, STEP
@@ -86,7 +86,7 @@ def table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         for i in range(NUM_FILES):
             made.write(i, i)
         yield made
-    cloud_settings.install(None)
+    use(StoreSettings())
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import strip
+from parquet_bloomwriter.source.settings import HdfsConnection
 from parquet_bloomwriter.spark import BFIndexConfig, Hyperspace, bloomify_table
 from parquet_bloomwriter.stores.hdfs import HdfsStore
 from tests.spark.both_ways import both_ways, eager_session
@@ -58,7 +59,7 @@ class HdfsTable:
 
 @pytest.fixture
 def table(hdfs: Hdfs) -> HdfsTable:
-    made = HdfsTable(store=HdfsStore(hdfs.url), root=f"s{secrets.token_hex(4)}")
+    made = HdfsTable(store=HdfsStore(hdfs.url, HdfsConnection()), root=f"s{secrets.token_hex(4)}")
     for i in range(NUM_FILES):
         made.write(i, i)
     return made

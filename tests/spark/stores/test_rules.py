@@ -11,8 +11,8 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.index.table.data_files import list_files
+from parquet_bloomwriter.source.settings import StoreSettings, use
 from parquet_bloomwriter.spark import BFIndexConfig, Hyperspace, rules
-from parquet_bloomwriter.stores.s3 import settings as s3_settings
 from tests.spark.both_ways import both_ways
 from tests.spark.metrics import metrics_of
 from tests.spark.stores.conftest import NUM_FILES, ROWS, STEP
@@ -65,11 +65,11 @@ def test_the_index_of_a_table_on_disk_is_on_the_store(
     hs.create_index(str(tmp_path), BFIndexConfig("ids", ["id"], fpp=1e-6))
     hs.enable()
     hs.disable()
-    s3_settings.install(None)
+    use(StoreSettings())
     path = str(tmp_path / "?.parquet")
     found = both_ways(session, lambda one: one.read.parquet(path).where("id = 3"))
     assert (found.values, found.files) == ([3], (NUM_FILES, 1))
-    s3_settings.install(None)
+    use(StoreSettings())
     by_name = session.read.parquet(path).transform(hs.where("id = 3"))
     assert [row.id for row in by_name.collect()] == [3]
     assert metrics_of(by_name).num_files == 1

@@ -25,7 +25,8 @@ from parquet_bloomwriter import (
     strip,
 )
 from parquet_bloomwriter.errors import StoreProblem
-from parquet_bloomwriter.source.hdfs import HdfsConnection, open_version, split_url
+from parquet_bloomwriter.source.hdfs import open_version, split_url
+from parquet_bloomwriter.source.settings import HdfsConnection
 from parquet_bloomwriter.stores.hdfs import HdfsStore
 from tests.stores.whole.outcome import error_of
 
@@ -75,7 +76,7 @@ class Folder:
 @pytest.fixture
 def folder(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> Folder:
     monkeypatch.setattr("parquet_bloomwriter.stores.file_systems._PAUSES_S", (0.0, 0.0))
-    return Folder(store=HdfsStore(hdfs.url), path=f"/t{secrets.token_hex(4)}")
+    return Folder(store=HdfsStore(hdfs.url, HdfsConnection()), path=f"/t{secrets.token_hex(4)}")
 
 
 def test_filters_come_and_go(folder: Folder, plain: bytes, with_filters: bytes) -> None:
@@ -135,7 +136,7 @@ def test_nobody_may_read_the_new_file_who_might_not_read_the_old_one(
         monkeypatch.setenv("HADOOP_USER_NAME", user)
         may = has_list and user == "alice"
         with nullcontext() if may else pytest.raises(StoreProblem, match="Permission denied"):
-            assert HdfsStore(hdfs.url).read(path, 0, 4)[0] == b"PAR1"
+            assert HdfsStore(hdfs.url, HdfsConnection()).read(path, 0, 4)[0] == b"PAR1"
 
 
 def test_a_name_node_without_access_lists(
@@ -365,18 +366,16 @@ def test_the_default_file_system_is_that_of_hadoop(
         f"--><property><value>x</value><name>io</name></property>\n<property>\n<final>true</final>"
         f"<value>\n {hdfs.url} </value><name> fs.defaultFS</name></property></configuration>"
     )
-    assert split_url("hdfs:///x") == (hdfs.url, "/x")
+    assert split_url("hdfs:///x", HdfsConnection()) == (hdfs.url, "/x")
     monkeypatch.setenv("HADOOP_CONF_DIR", str(hdfs.configuration))
     assert bloomify(f"hdfs://{folder.path}/a.parquet", ["id"]).written
-    assert split_url("HDFS:///x") == (hdfs.url, "/x")
+    assert split_url("HDFS:///x", HdfsConnection()) == (hdfs.url, "/x")
     for address in (f"{hdfs.url}/folder", "hdfs://me@host"):
-        monkeypatch.setattr(
-            "parquet_bloomwriter.source.hdfs._given", HdfsConnection(default=address)
-        )
+        given = HdfsConnection(default=address)
         with nullcontext() if "folder" in address else pytest.raises(InvalidArgument, match="user"):
-            assert split_url("hdfs:///x") == (hdfs.url, "/x")
+            assert split_url("hdfs:///x", given) == (hdfs.url, "/x")
     with pytest.raises(InvalidArgument, match="HADOOP_USER_NAME"):
-        split_url("hdfs://me@host/x")
+        split_url("hdfs://me@host/x", HdfsConnection())
 
 
 def test_a_delta_table(folder: Folder, tmp_path: Path) -> None:

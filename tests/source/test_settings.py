@@ -1,0 +1,75 @@
+"""Settings of stores: one value for the process, of which each store gets its part."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.iceberg.store import use_settings
+from parquet_bloomwriter.source.filesystems import locate
+from parquet_bloomwriter.source.settings import (
+    BucketSettings,
+    StoreSettings,
+    settings_in_use,
+    use,
+    use_for_buckets,
+)
+from parquet_bloomwriter.spark.store_urls import HadoopSettings
+from parquet_bloomwriter.stores.open import open_any, open_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GOOGLE = {"fs.gs.storage.root.url": "http://gs.example", "fs.gs.auth.type": "UNAUTHENTICATED"}
+HDFS = {"fs.defaultFS": "hdfs://nodes:8020"}
+S3 = {"endpoint": "http://s3.example", "access.key": "k", "secret.key": "HIDDEN"}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays() -> Iterator[None]:
+    yield
+    use(StoreSettings())
+
+
+def test_every_way_to_a_store_hands_it_its_part() -> None:
+    pytest.importorskip("hdfs_native")
+    use(pickle.loads(pickle.dumps(HadoopSettings(S3, GOOGLE | HDFS))))  # noqa: S301  our own
+    for open_it in (open_any, open_place):
+        assert open_it("s3://b/k")[0].endpoint == "http://s3.example"
+        assert open_it("gs://b/k")[0]._settings.endpoint == "http://gs.example"  # type: ignore[attr-defined]  # noqa: SLF001
+        assert open_it("hdfs:///a/b")[0].name == "hdfs://nodes:8020"
+    assert locate("hdfs:///a/b").filesystem.base == "hdfs://nodes:8020"  # type: ignore[union-attr]
+    opened = open_place("gs://b/k").store
+    use(StoreSettings())
+    assert opened._settings.endpoint == "http://gs.example"  # type: ignore[attr-defined]  # noqa: SLF001
+    assert open_place("gs://b/k").store._settings is None  # type: ignore[attr-defined]  # noqa: SLF001
+    with pytest.raises(InvalidArgument, match="names no name node"):
+        open_any("hdfs:///a/b")
+
+
+def test_settings_of_a_table_come_first_and_never_change_a_value() -> None:
+    use(HadoopSettings(S3))
+    before = settings_in_use()
+    use_settings({"s3.region": "eu-west-1", "s3.anonymous": "true"}, ["s3a://b/x", "/disk"])
+    use_settings({"s3.remote-signing-enabled": "true"}, ["s3://signed/x"])
+    after = settings_in_use()
+    assert after.of_bucket("b") == BucketSettings(region="eu-west-1", is_anonymous=True)
+    assert after.of_bucket("c") == before.of_bucket("b") == before.of_bucket("c")
+    with pytest.raises(InvalidArgument, match="signs requests"):
+        open_any("s3://signed/x")
+    use_settings({}, ["s3://b/x"])
+    assert settings_in_use().of_bucket("b") == before.of_bucket("b")
+    use(HadoopSettings())
+    assert settings_in_use().of_bucket("signed") is None
+    assert "HIDDEN" not in f"{before!r} {after!r}"
+
+
+def test_threads_lose_no_settings_of_each_other() -> None:
+    made = {f"b{i}": BucketSettings(region=f"r{i}") for i in range(200)}
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: use_for_buckets({name: made[name]}), made))
+    assert settings_in_use().buckets == made
