@@ -15,7 +15,6 @@ import numpy as np
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.files import are_unchanged as files_are_unchanged
 from parquet_bloomwriter.index.files import location
-from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.storage.base import storage_of
 
 if TYPE_CHECKING:
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.format.manifest import FileTable
 
     StrPath: TypeAlias = str | os.PathLike[str]
-
-
-_FEW = 12
-"""Fewer objects than this number are looked up one by one instead of by a listing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -128,7 +123,7 @@ def are_unchanged(files: FileTable, root: str, places: NDArray[np.int64]) -> NDA
     Returns:
         Shape (n,).
     """
-    if is_on_store(root):
+    if storage_of(root).is_remote:
         from parquet_bloomwriter.index.table.objects import are_unchanged as are_same_objects
 
         some = files.take(places).identities()

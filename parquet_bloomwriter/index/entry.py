@@ -49,7 +49,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.contract import contract_of
-from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.layout import has_dots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -375,7 +375,7 @@ def _slices(found: Json) -> SliceFile:
 def _root(value: object) -> str:
     root = _text(value)
     # Keys of objects may have such names in them; a local path is compared by its text alone.
-    if not is_on_store(root) and {".", ".."} & set(root.split("/")):
+    if has_dots(root):
         raise ValueError(f"{root!r} is not an absolute path without . and ..")
     return root
 

@@ -13,7 +13,7 @@ time is read from a temporary file, made where the index is written or else besi
 time cannot be read, or the file's time is ahead of it, the file is not indexed.
 """
 
-# ruff: noqa: PTH108, PTH116, PTH118, PTH120  paths are strings, as in the entries
+# ruff: noqa: PTH108, PTH116, PTH120  paths are strings, as in the entries
 from __future__ import annotations
 
 import contextlib
@@ -23,7 +23,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.layout import path_in, relative_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,18 +104,7 @@ def are_unchanged(
 
 def location(root: str, file: FileId) -> str:
     """Return the absolute path of a file."""
-    if is_on_store(file.path):
-        return file.path
-    # Names in keys may be empty: of "s3://bucket/table//a", the path is "/a".
-    return f"{root}/{file.path}" if is_on_store(root) else os.path.join(root, file.path)
-
-
-def relative_path(root: str, path: str) -> str:
-    """Return a file's path as an index stores it: relative to the table's root, if it is inside."""
-    base = root if root.endswith(os.sep) else root + os.sep
-    if not path.startswith(base) or is_on_store(path[len(base) :]):
-        return path
-    return path[len(base) :].replace(os.sep, "/")
+    return path_in(root, file.path)
 
 
 def relative_to(root: str, files: Iterable[FileId], *, folder: str) -> list[FileId]:

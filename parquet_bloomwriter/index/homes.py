@@ -17,7 +17,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.layout import HOME, LOG, homes_above, is_name, is_on_store, upwards
+from parquet_bloomwriter.index.layout import HOME, LOG, homes_above, is_name, upwards
 from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.text import safe
 
@@ -38,7 +38,7 @@ def find_homes(path: str) -> list[str]:
     as in /tmp, none can exclude rows of other users' queries.
     """
     found = []
-    if is_on_store(path):
+    if storage_of(path).is_remote:
         first, *others = homes_above(path)
         homes = [first] if index_folders(first) else []
         return homes + [home for home in others if index_folders(home, is_above=True)]
@@ -90,9 +90,9 @@ def warn_of_home(folder: str, root: str) -> None:
         root: The table's root, absolute. On a store, every user but this one and root counts.
     """
     home = os.path.dirname(folder)
-    if home in _warned or is_on_store(folder) or not hasattr(os, "geteuid"):
+    if home in _warned or storage_of(folder).is_remote or not hasattr(os, "geteuid"):
         return
-    table = None if is_on_store(root) else _stat(root)
+    table = None if storage_of(root).is_remote else _stat(root)
     if any(_is_open(found, table) for found in _folders(home, folder)):
         _warned.add(home)
         _log.warning(

@@ -27,7 +27,7 @@ from parquet_bloomwriter.source.filesystems import SCHEMES as SPELLINGS
 from parquet_bloomwriter.source.filesystems import store_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 HOME = "_bloom_index"
 """Name of the folder of a table's indexes, in the table's root."""
@@ -50,6 +50,53 @@ _HERE = ("", "localhost")
 def is_on_store(path: str) -> bool:
     """Return whether an absolute path is the URL of an object or a prefix."""
     return path.startswith(SCHEMES)
+
+
+def are_mixed(paths: Iterable[str]) -> bool:
+    """Return whether of absolute paths some are on a disk, and some on a store."""
+    return len(set(map(is_on_store, paths))) > 1
+
+
+def common_folder(files: Sequence[str]) -> str | None:
+    """Return the folder that all files are below, all on disks or all on stores; or None."""
+    if not is_on_store(files[0]):
+        return os.path.commonpath(map(os.path.dirname, files))
+    starts, keys = zip(*(one.split("://", 1) for one in files), strict=True)
+    folder = os.path.commonpath([os.path.dirname(f"/{key}") for key in keys])
+    return None if folder == "/" or len(set(starts)) > 1 else f"{starts[0]}:/{folder}"
+
+
+def has_dots(path: str) -> bool:
+    """Return whether an absolute local path has the names . or .. in it, as keys of objects may."""
+    return not is_on_store(path) and not {".", ".."}.isdisjoint(path.split("/"))
+
+
+def path_in(root: str, path: str) -> str:
+    """Return the absolute path of a table's file; see `relative_path`."""
+    if is_on_store(path):
+        return path
+    # Names in keys may be empty: of "s3://bucket/table//a", the path is "/a".
+    return f"{root}/{path}" if is_on_store(root) else os.path.join(root, path)
+
+
+def relative_path(root: str, path: str) -> str:
+    """Return a file's path as an index stores it: relative to the table's root, if it is inside."""
+    base = root if root.endswith(os.sep) else root + os.sep
+    if not path.startswith(base) or is_on_store(path[len(base) :]):
+        return path
+    return path[len(base) :].replace(os.sep, "/")
+
+
+def relative_to_index(version_folder: str, path: str) -> str:
+    """Return a version file's path as log entries have it: relative to the index's folder."""
+    return relative_to_folder(os.path.dirname(version_folder), path)
+
+
+def relative_to_folder(folder: str, path: str) -> str:
+    """Return the path of an index's file relative to the index's folder, with "/"."""
+    if is_on_store(path):
+        return path.removeprefix(folder.rstrip("/") + "/")
+    return os.path.relpath(path, folder).replace(os.sep, "/")
 
 
 def is_name(name: str) -> bool:

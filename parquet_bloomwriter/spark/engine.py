@@ -20,7 +20,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.spark.jobs import default_parallelism, run
 from parquet_bloomwriter.spark.progress import TaskProgress, file_recorder, progress_folder
 from parquet_bloomwriter.spark.store_urls import use_settings_of
@@ -77,7 +77,7 @@ class SparkEngine:
             BloomwriterError: If the workers cannot build filters.
             OSError: If parts cannot be written.
         """
-        has_folder = progress is not None and not is_on_store(plan.folder)
+        has_folder = progress is not None and not storage_of(plan.folder).is_remote
         folder = os.path.join(plan.folder, f"p-{uuid.uuid4().hex}") if has_folder else None
         tasks: list[Task] = [(tuple(group), plan, folder) for group in groups]
         files = [task for group in groups for task in group]

@@ -32,12 +32,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.source.settings import BucketSettings, StoreSettings, use
 from parquet_bloomwriter.spark import cloud_options
 from parquet_bloomwriter.spark.settings import is_connect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -167,9 +168,15 @@ def store_settings(spark: SparkSession) -> HadoopSettings:
     return HadoopSettings(_of_hadoop(configuration), clouds)
 
 
-def use_settings_of(spark: SparkSession) -> None:
-    """Apply the settings of a session in this process, from now on."""
-    use(store_settings(spark))
+def use_settings_of(spark: SparkSession, paths: Iterable[str] | None = None) -> None:
+    """Apply the settings of a session in this process, from now on.
+
+    Args:
+        spark: The session.
+        paths: What is read, by our names: if all of it is on disks, do nothing.
+    """
+    if paths is None or any(storage_of(path).is_remote for path in paths):
+        use(store_settings(spark))
 
 
 def _hadoop(spark: Any) -> Any:  # noqa: ANN401  py4j has no types

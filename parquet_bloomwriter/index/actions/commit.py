@@ -21,7 +21,6 @@ from parquet_bloomwriter.index.contract import with_completeness, with_names
 from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.entry import GlobalFilter, State
 from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
-from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.log.transaction import run_transaction
 from parquet_bloomwriter.text import percent
 
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.report import IndexReport
     from parquet_bloomwriter.sbbf import Sbbf
 
-MANIFEST = "manifest.bfindex"
 
 MAX_EXCESS = 10
 """The filter of a whole column may reach this multiple of the requested FPP when values are added
@@ -165,13 +163,6 @@ def remove_unreferenced(transaction: Transaction, entry: Entry) -> None:
     transaction.log.storage.remove_files([path for path, _ in waste if path.startswith(inside)])
 
 
-def manifest_name(transaction: Transaction) -> str:
-    """Return the name of a version's manifest; on a store, it is unique, because of caches."""
-    if not is_on_store(transaction.folder):
-        return MANIFEST
-    return f"manifest-{transaction.begun.attempt}.bfindex"
-
-
 def _written(
     transaction: Transaction,
     files: FileTable,
@@ -180,7 +171,7 @@ def _written(
     next_file_id: int,
 ) -> Entry:
     """Write the version's manifest, and return the log entry that ends the action."""
-    name = manifest_name(transaction)
+    name = transaction.log.storage.manifest_name(transaction.begun.attempt)
     manifest = write_manifest(os.path.join(transaction.folder, name), files)
     return replace(
         transaction.begun,

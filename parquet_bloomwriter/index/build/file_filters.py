@@ -34,7 +34,7 @@ from parquet_bloomwriter.hashing import XXHASH, hash_plain
 from parquet_bloomwriter.index.files import FileId, LoggedFile, identity, settled
 from parquet_bloomwriter.index.format.columns import find_column, why_unreadable
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
-from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.index.table.data_files import open_data_file
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, initial_num_blocks
@@ -117,7 +117,7 @@ def read_filters_of(
         By column: the filters, or why there are none, a clause. None if the file is not, or no
         longer, in that state, or if a later change of it might not show.
     """
-    if is_on_store(path):
+    if storage_of(path).is_remote:
         return _read_filters_of_object(path, file, request)
     before: os.stat_result | None = None
     found: dict[str, FileFilters | str]

@@ -37,12 +37,10 @@ from parquet_bloomwriter.index.format.bit_matrix import transpose
 from parquet_bloomwriter.index.format.part_reader import check_part, read_part
 from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE, column_folder
 from parquet_bloomwriter.index.format.slice_file import Directory, Group, Section, SourcePart
-from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.layout import relative_to_folder, relative_to_index
 from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.storage.base import (
     open_file,
-    relative_to_folder,
-    relative_to_index,
     state_of,
     storage_of,
 )
@@ -333,7 +331,7 @@ class _OpenParts:
             return found
         filters = self.filters
         path = filters.paths[part]
-        if not is_on_store(path):
+        if not storage_of(path).is_remote:
             self._stack.close()
             self._open.clear()
         source = self._stack.enter_context(open_file(path, int(filters.sizes[part]), whole=True))

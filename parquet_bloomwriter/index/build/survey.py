@@ -22,8 +22,8 @@ from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
 from parquet_bloomwriter.index.contract import contract_of
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.format.columns import find_column, missing, why_unreadable
-from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import LeftOut
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.index.table.data_files import open_data_file
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import WorkerPool, default_jobs
@@ -233,10 +233,11 @@ def _facts_of(
     root: str, files: Sequence[FileId], columns: Sequence[_Column], table: MetadataTable | None
 ) -> list[_FileFacts]:
     """Read the footers of files, in threads; a file that cannot be read is no error."""
-    step = 1 if is_on_store(root) else _FILES_AT_ONCE
+    is_remote = storage_of(root).is_remote
+    step = 1 if is_remote else _FILES_AT_ONCE
     batches = [files[at : at + step] for at in range(0, len(files), step)]
     read = partial(_read_all, root, columns, table)
-    jobs = _REMOTE_THREADS if is_on_store(root) else _LATENCY * default_jobs()
+    jobs = _REMOTE_THREADS if is_remote else _LATENCY * default_jobs()
     with WorkerPool(jobs, thread_name_prefix="bloomify") as pool:
         return [one for batch in pool.map(read, batches) for one in batch]
 

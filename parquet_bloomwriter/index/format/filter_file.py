@@ -34,10 +34,10 @@ from parquet_bloomwriter.index.format.block_checks import (
 from parquet_bloomwriter.index.format.checked_bits import look_up, ranges_of
 from parquet_bloomwriter.index.format.parquet_io import WrongBytes, check_whole
 from parquet_bloomwriter.index.format.part_writer import column_folder
+from parquet_bloomwriter.index.layout import relative_to_index
 from parquet_bloomwriter.index.storage.base import (
     open_file,
     prefetch,
-    relative_to_index,
     storage_of,
 )
 from parquet_bloomwriter.kernels.layout import CHECK_BYTES

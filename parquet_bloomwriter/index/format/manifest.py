@@ -23,7 +23,8 @@ from parquet_bloomwriter.index.format.parquet_io import (
     ParquetOut,
     integers_of,
 )
-from parquet_bloomwriter.index.storage.base import open_file, relative_to_index
+from parquet_bloomwriter.index.layout import relative_to_index
+from parquet_bloomwriter.index.storage.base import open_file
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from parquet_bloomwriter.index.engine import PartInfo
 from parquet_bloomwriter.index.entry import IndexFile
 from parquet_bloomwriter.index.format.block_checks import checks_of, seed_of
 from parquet_bloomwriter.index.format.parquet_io import FirstRead, ParquetOut, crc_of
-from parquet_bloomwriter.index.storage.base import relative_to_index
+from parquet_bloomwriter.index.layout import relative_to_index
 
 if TYPE_CHECKING:
     import pyarrow as pa

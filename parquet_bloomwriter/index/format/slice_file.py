@@ -65,7 +65,7 @@ import numpy as np
 
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.files import FileId
-from parquet_bloomwriter.index.storage.base import open_file, prefetch
+from parquet_bloomwriter.index.storage.base import open_file, prefetch, storage_of
 from parquet_bloomwriter.sbbf.block import BITS_PER_WORD, WORDS_PER_BLOCK
 
 if TYPE_CHECKING:
@@ -302,6 +302,7 @@ class SliceReader:
 
     Attributes:
         path: Absolute.
+        storage: The storage of the index.
         directory: The directory of the file.
         file_ids: Ascending, shape (m,).
         without_slices: Ordinals of files to be looked up in their parts.
@@ -321,6 +322,7 @@ class SliceReader:
             OSError: If the file cannot be read.
         """
         self.path = os.path.join(folder, slices.file.path)
+        self.storage = storage_of(folder)
         self._size = slices.file.size
         with self.opened(keep=True) as source:
             try:

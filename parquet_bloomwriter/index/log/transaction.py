@@ -37,7 +37,7 @@ from parquet_bloomwriter.errors import (
     Way,
 )
 from parquet_bloomwriter.index.entry import STABLE, Entry, State
-from parquet_bloomwriter.index.layout import is_on_store, version_folder
+from parquet_bloomwriter.index.layout import version_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -270,7 +270,7 @@ def _roll_back(transaction: Transaction) -> None:
     if not ids or ids[-1] < begun.id or not log.holds(begun):
         return  # the action never began
     if ids[-1] == begun.id:
-        if not is_on_store(log.folder):  # frees disk space for the entry, as `cancel_action` does
+        if not log.storage.is_remote:  # frees disk space for the entry, as `cancel_action` does
             with contextlib.suppress(OSError):
                 log.storage.remove_version(transaction.folder)
         # On a store, the entry that commits the action may still be on its way: nothing is removed

@@ -32,7 +32,7 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.index.changes import positions
 from parquet_bloomwriter.index.contract import is_complete, knows_all_files, recorded_names
 from parquet_bloomwriter.index.describe import describe
-from parquet_bloomwriter.index.files import location, relative_path, relative_to
+from parquet_bloomwriter.index.files import location, relative_to
 from parquet_bloomwriter.index.handle import not_found
 from parquet_bloomwriter.index.homes import find_homes, index_folders
 from parquet_bloomwriter.index.layout import (
@@ -41,6 +41,7 @@ from parquet_bloomwriter.index.layout import (
     homes_above,
     is_among,
     is_in,
+    relative_path,
 )
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots, with_files
 from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reason

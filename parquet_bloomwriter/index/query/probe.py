@@ -35,9 +35,8 @@ from parquet_bloomwriter.index.format.checked_bits import (
 )
 from parquet_bloomwriter.index.format.filter_file import might_hold
 from parquet_bloomwriter.index.format.part_reader import read_part
-from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.query.column_filters import gather_filters
-from parquet_bloomwriter.index.storage.base import open_file, prefetch, state_of
+from parquet_bloomwriter.index.storage.base import open_file, prefetch, state_of, storage_of
 from parquet_bloomwriter.kernels.layout import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.probing.batch_reader import BatchReader
@@ -157,7 +156,7 @@ class ColumnProbe:
         covering = self._covering
         if covering is None or len(rows) <= self._few:
             return self._might_contain(rows, hashes)
-        if is_on_store(covering.folder) and len(hashes) <= _AT_ONCE:
+        if storage_of(covering.folder).is_remote and len(hashes) <= _AT_ONCE:
             return self._with_covering(covering, rows, hashes)
         held = might_hold(covering.folder, covering.file, hashes)
         if held.all():
@@ -297,7 +296,7 @@ def open_probe(
         BloomwriterError, OSError: If a part cannot be read.
     """
     paths = [os.path.join(folder, part.path) for part in parts]
-    if not is_on_store(folder) and len(files.ids) <= _FEW_FILES:
+    if not storage_of(folder).is_remote and len(files.ids) <= _FEW_FILES:
         read = list(map(read_part, paths, parts))
     else:
         with ThreadPoolExecutor(jobs_in(folder)) as pool:
@@ -385,7 +384,7 @@ def _checked_whole(
         might[found] = [kernels.check(one, hashes, None) > 0 for one in bits]
 
     some = slabs(groups, groups.holding(members))
-    if len(some) <= _FEW_SLABS and not is_on_store(filters.paths[0]):
+    if len(some) <= _FEW_SLABS and not storage_of(filters.paths[0]).is_remote:
         for slab in some:
             ask(slab)
     else:
@@ -453,7 +452,7 @@ def _prefetch(
 
 def jobs_in(path: str) -> int:
     """Return the number of threads for the files of an index: on a store, threads mostly wait."""
-    return _REMOTE_THREADS if is_on_store(path) else default_jobs()
+    return _REMOTE_THREADS if storage_of(path).is_remote else default_jobs()
 
 
 def _malformed(filters: ColumnFilters, row: int) -> IndexProblem:

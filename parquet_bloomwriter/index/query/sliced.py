@@ -39,7 +39,6 @@ from parquet_bloomwriter.index.format.slice_file import (
     owner_of,
     unit_keys,
 )
-from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.query.conditions import (
     AnyOf,
     Contains,
@@ -48,6 +47,7 @@ from parquet_bloomwriter.index.query.conditions import (
     scope_of,
 )
 from parquet_bloomwriter.index.query.probe import ColumnProbe, open_probe
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.sbbf.block import BITS_PER_WORD, WORDS_PER_BLOCK, block_index, mask
 
@@ -90,6 +90,7 @@ class SlicedIndex:
         """
         self._entry = entry
         self._folder = folder
+        self._storage = storage_of(folder)
         self._read_files = read_files
         self._lock = RLock()
         self._columns: dict[str, SlicedColumn] = {}
@@ -117,7 +118,7 @@ class SlicedIndex:
         columns = self._concerned(expression)
         if columns is None:
             return None
-        if is_on_store(self._folder):
+        if self._storage.is_remote:
             with ThreadPoolExecutor(2) as pool:
                 ordinals = pool.submit(_ordinals, columns, expression)
                 others, rest = self._rest(columns, expression)
@@ -181,7 +182,7 @@ class SlicedIndex:
         if columns is None:
             raise IndexProblem("its slices tell nothing of this predicate", path=self._folder)
         reader, others = columns[0].reader, self._others_of(columns[0]).files
-        if is_on_store(self._folder):  # the manifest is on this machine, the records are not
+        if self._storage.is_remote:  # the manifest is on this machine, the records are not
             known = self._read_files().by_id()
             return known.take(np.searchsorted(known.ids, ids)).identities()
         if others is None:
@@ -285,7 +286,7 @@ def _other_files(
     directory, ordinals = reader.directory, reader.without_slices.astype(np.int64)
     if entry.next_file_id == directory.stop and entry.num_files == directory.num_files:
         ids, files = reader.file_ids[ordinals], None
-        if len(ids) and is_on_store(reader.path):
+        if len(ids) and reader.storage.is_remote:
             known = read_files().by_id()
             files = known.select(np.isin(known.ids, ids))
         elif len(ids):
@@ -529,7 +530,7 @@ def _ordinals(columns: Sequence[SlicedColumn], expression: Expression) -> NDArra
     if condition is None:
         return np.unique(np.concatenate(columns[0].reader.owners)).astype(np.int64)
     known: dict[int, NDArray[np.int64]] = {}
-    if is_on_store(columns[0].reader.path):
+    if columns[0].reader.storage.is_remote:
         contained = list(_contained(condition))
         with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
             found = pool.map(lambda one: by_name[one.column].keys(one), contained)

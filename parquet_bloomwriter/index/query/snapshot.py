@@ -29,7 +29,7 @@ from parquet_bloomwriter.index.entry import State
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.homes import warn_of_home
-from parquet_bloomwriter.index.layout import LOG, is_among, is_on_store
+from parquet_bloomwriter.index.layout import LOG, is_among
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.conditions import about_columns, columns_in, scope_of
 from parquet_bloomwriter.index.query.join_filter import JoinFilters
@@ -94,7 +94,7 @@ def open_snapshots(
     """
     reasons: dict[tuple[str, ReferenceKind | None], Reason | None] = {}
     folders, asked = list(folders), list(asked)
-    if len(folders) > 1 and is_on_store(folders[0]):
+    if len(folders) > 1 and storage_of(folders[0]).is_remote:
         with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
             opened = list(pool.map(partial(open_snapshot, with_files=with_files), folders))
     else:
@@ -181,6 +181,11 @@ class Snapshot:
     def table_state(self) -> TableState | None:
         """The state of the Delta or Iceberg table that the index was built from."""
         return state_of(self.entry.options)
+
+    @property
+    def is_table_on_store(self) -> bool:
+        """Whether the table, not its index, is on a store."""
+        return storage_of(self.root).is_remote
 
     @property
     def files(self) -> FileTable:
@@ -335,7 +340,7 @@ class Snapshot:
         manifest = self.entry.manifest
         path = os.path.join(self.folder, manifest.path)
         files = read_manifest(path, manifest.size, manifest.first_crc)
-        if is_on_store(self.folder):
+        if storage_of(self.folder).is_remote:
             self._files = files.by_id()
             return self._files
         return files
@@ -425,14 +430,15 @@ class _NotActiveError(Exception):
 
 def _open(folder: str, before: Snapshot | None) -> Snapshot:
     """Open the newest version, or return `before` if it is still the newest version."""
-    entry = IndexLog(folder).latest_stable(just_listed=is_on_store(folder))
+    log = IndexLog(folder)
+    entry = log.latest_stable(just_listed=True)
     if before is not None and before.problem is None and before.entry == entry:
         return before
     if entry is None:
         raise _NotActiveError(f'the index in "{folder}" was never finished; create it')
     if entry.state is not State.ACTIVE or entry.manifest is None:
         raise _NotActiveError(f'the index "{entry.name}" is {entry.state}; restore or create it')
-    if not is_on_store(folder):  # on a store, the manifest is checked when it is read
+    if not log.storage.is_remote:  # on a store, the manifest is checked when it is read
         path = os.path.join(folder, entry.manifest.path)
         size = os.stat(path).st_size
         if size != entry.manifest.size:

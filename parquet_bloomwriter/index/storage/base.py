@@ -1,9 +1,9 @@
 """The interface of storages: the disk or object store that holds the files of an index.
 
 A folder is an absolute path, or the URL of a prefix, such as `s3://bucket/prefix`. Paths of files
-are strings below it, joined by "/". `storage_of` returns the storage of a path, and
-`local.LocalStorage` documents the methods of a storage. Lookups open files of local indexes by
-`open_file`, which opens the file on the disk directly.
+are strings below it, joined by "/". `storage_of` returns the storage of a path, also of one in a
+table: no other function asks whether a path is on a store (`layout` does in the text of paths), and
+`is_remote` of what it returns is the answer. `local.LocalStorage` documents the methods.
 
     log           entries are created once, and listed
     files         are written once, as a whole, under names never used again; read by ranges
@@ -16,10 +16,9 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from parquet_bloomwriter.index.layout import SCHEMES, is_on_store
+from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.storage.local import LocalStorage
 from parquet_bloomwriter.source.identity import FileIdentity
-from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +41,7 @@ _local = LocalStorage()
 
 def storage_of(path: str) -> Storage:
     """Return the storage that an absolute path is in."""
-    return _objects() if path.startswith(SCHEMES) else _local
+    return _objects() if is_on_store(path) else _local
 
 
 def open_file(
@@ -66,9 +65,7 @@ def open_file(
         OSError: If there is no such file, or it cannot be read.
         IndexProblem: If it is on a store, and has another size.
     """
-    if path.startswith(SCHEMES):
-        return _objects().open(path, size, keep=keep, whole=whole, tail=tail)
-    return open_local(path)
+    return storage_of(path).open(path, size, keep=keep, whole=whole, tail=tail)
 
 
 def prefetch(source: IndexSource, ranges: Iterable[Range]) -> None:
@@ -86,19 +83,6 @@ def state_of(source: IndexSource) -> FileIdentity | ObjectName:
     """Return the identity of an open file of an index; files of an index never change."""
     found: ObjectName | None = getattr(source, "object_name", None)
     return FileIdentity.of(os.fstat(source.fd)) if found is None else found
-
-
-def relative_to_index(version_folder: str, path: str) -> str:
-    """Return a version file's path as log entries have it: relative to the index's folder."""
-    folder = os.path.dirname(version_folder)  # noqa: PTH120  paths are strings, as in the entries
-    return relative_to_folder(folder, path)
-
-
-def relative_to_folder(folder: str, path: str) -> str:
-    """Return the path of an index's file relative to the index's folder, with "/"."""
-    if is_on_store(path):
-        return path.removeprefix(folder.rstrip("/") + "/")
-    return os.path.relpath(path, folder).replace(os.sep, "/")
 
 
 @cache

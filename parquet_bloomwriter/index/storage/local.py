@@ -48,6 +48,9 @@ class LocalStorage:
     if the store refuses or does not answer.
     """
 
+    is_remote = False
+    """Whether the files are on a store, where threads mostly wait."""
+
     removed_at_once = 1
     """Number of files that are removed between two checks whether the action was cancelled."""
 
@@ -158,6 +161,14 @@ class LocalStorage:
         check_no_link(folder)
         make_folders(folder)
         return LocalNewFile(path)
+
+    def manifest_name(self, attempt: str) -> str:  # noqa: ARG002
+        """Return the name of a version's manifest.
+
+        Args:
+            attempt: Random id of the attempt at the action that writes it.
+        """
+        return "manifest.bfindex"
 
     def make_version(self, folder: str, version_folder: str) -> None:
         """Make the folder of a new version in an index's folder, if it is not there."""

@@ -79,6 +79,7 @@ register(_listed.clear)
 class ObjectStorage:
     """The storage of indexes on object stores. The methods are those of `LocalStorage`."""
 
+    is_remote = True
     removed_at_once = 256
 
     def check_writable(self, folder: str, *, one_writer: bool) -> None:
@@ -195,6 +196,10 @@ class ObjectStorage:
     def new_file(self, path: str) -> ObjectNewFile:
         """See `LocalStorage`."""
         return ObjectNewFile(path)
+
+    def manifest_name(self, attempt: str) -> str:
+        """See `LocalStorage`. The name is unique, because of caches."""
+        return f"manifest-{attempt}.bfindex"
 
     def make_version(self, folder: str, version_folder: str) -> None:
         """Do nothing: a store has no folders."""

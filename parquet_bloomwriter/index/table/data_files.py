@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import itertools
 import os
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.files import FileId, identity, location, relative_path, relative_to
-from parquet_bloomwriter.index.layout import absolute_path, is_on_store
+from parquet_bloomwriter.index.files import FileId, identity, location, relative_to
+from parquet_bloomwriter.index.layout import absolute_path, are_mixed, relative_path
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.source.folders import NOWHERE, Leftovers, Why, is_parquet, walk
 from parquet_bloomwriter.source.local import open_local
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import TypeAlias
 
+    from parquet_bloomwriter.index.table.objects import ListedTable
     from parquet_bloomwriter.index.table.ref import TableRef
     from parquet_bloomwriter.source import Source
 
@@ -55,7 +58,7 @@ def current_files(
     path, root = table.path, table.root if root is None else root
     if files is not None:
         paths = [absolute_path(file) for file in paths_of(files)]
-        if len({is_on_store(one) for one in [root, *paths]}) > 1:
+        if are_mixed([root, *paths]):
             problem = "some files of the table are on a disk, and some on a store"
             raise InvalidArgument(problem, remedy="Make an index of each kind.")
         return sorted(_named(root, paths))
@@ -67,7 +70,7 @@ def current_files(
 
 def _named(root: str, paths: Sequence[str]) -> set[FileId]:
     """Return the identities of files that a caller names; a store lists most of them at once."""
-    if not is_on_store(root) or len(paths) < _FEW:
+    if not storage_of(root).is_remote or len(paths) < _FEW:
         return {file_id(root, one) for one in paths}
     listed = {location(root, file): file for file in list_files(root)}
     return {listed.get(one) or file_id(root, one) for one in paths}
@@ -95,26 +98,37 @@ def list_files(
         StoreProblem: If it is on a store that refuses or does not answer.
     """
     left = Leftovers() if leftovers is None else leftovers
-    if is_on_store(root):
+    listed: ListedTable | _ListedFolder
+    if storage_of(root).is_remote:
         from parquet_bloomwriter.index.table.objects import list_objects
 
         listed = list_objects(root, left)
-        sure: list[FileId] = [*listed.sure]
-        doubtful: Sequence[FileId] = listed.doubtful
     else:
-        sure, doubtful = _candidates(root, left)
+        listed = _list_folder(root, left)
+    sure: list[FileId] = [*listed.sure]
+    doubtful: Sequence[FileId] = listed.doubtful
     if doubtful and are_known is not None:
         known = list(are_known(doubtful))
         sure += itertools.compress(doubtful, known)
         doubtful = [one for one, is_known in zip(doubtful, known, strict=True) if not is_known]
-    if is_on_store(root):
-        sure += listed.parquet_among(doubtful, left)
-    else:
-        sure += [one for one in doubtful if is_parquet(location(root, one), left)]
+    sure += listed.parquet_among(doubtful, left)
     return sorted(sure, key=attrgetter("path"))  # paths differ, and whole files compare slowly
 
 
-def _candidates(root: str, leftovers: Leftovers) -> tuple[list[FileId], list[FileId]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ListedFolder:
+    """The files below a folder on a disk, as `objects.ListedTable` has those on a store."""
+
+    root: str
+    sure: list[FileId]
+    doubtful: list[FileId]
+
+    def parquet_among(self, doubtful: Sequence[FileId], leftovers: Leftovers) -> list[FileId]:
+        """Return the doubtful files that are Parquet by their last or first bytes."""
+        return [one for one in doubtful if is_parquet(location(self.root, one), leftovers)]
+
+
+def _list_folder(root: str, leftovers: Leftovers) -> _ListedFolder:
     """List a folder on disk: files that count as Parquet by their names, and files that might."""
     sure: list[FileId] = []
     doubtful: list[FileId] = []
@@ -128,7 +142,7 @@ def _candidates(root: str, leftovers: Leftovers) -> tuple[list[FileId], list[Fil
                 leftovers.add(Why.DEAD, entry.path)
         else:
             (sure if is_sure else doubtful).append(found)
-    return sure, doubtful
+    return _ListedFolder(root=root, sure=sure, doubtful=doubtful)
 
 
 def file_id(root: str, path: str) -> FileId:
@@ -142,7 +156,7 @@ def file_id(root: str, path: str) -> FileId:
         OSError: If there is no such file, or it cannot be looked at.
         StoreProblem: If it is on a store that refuses or does not answer.
     """
-    if is_on_store(path):
+    if storage_of(path).is_remote:
         from parquet_bloomwriter.index.table.objects import object_id
 
         return object_id(path, relative_path(root, path))
@@ -160,7 +174,7 @@ def open_data_file(path: str) -> AbstractContextManager[Source]:
         OSError: If there is no such file, or it cannot be read.
         FileProblem: If it is no regular file, or a store refuses.
     """
-    if not is_on_store(path):
+    if not storage_of(path).is_remote:
         return open_local(path)
     from parquet_bloomwriter.stores.open import open_source
 

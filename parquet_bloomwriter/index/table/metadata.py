@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.contract import COMPLETE
-from parquet_bloomwriter.index.files import LoggedFile, relative_path
-from parquet_bloomwriter.index.layout import absolute_path, known_spelling
+from parquet_bloomwriter.index.files import LoggedFile
+from parquet_bloomwriter.index.layout import absolute_path, known_spelling, relative_path
 from parquet_bloomwriter.replace.external_references import ReferenceKind
 from parquet_bloomwriter.table_files.files import DELTA
 

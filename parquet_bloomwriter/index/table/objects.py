@@ -14,7 +14,8 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, cast
 
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument
-from parquet_bloomwriter.index.files import LoggedFile, ObjectId, relative_path
+from parquet_bloomwriter.index.files import LoggedFile, ObjectId
+from parquet_bloomwriter.index.layout import relative_path
 from parquet_bloomwriter.stores.listing import candidates_in, parquet_among
 from parquet_bloomwriter.stores.open import open_place
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.files import location
-from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import Code, Reason
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.replace.external_references import (
     ReferenceKind,
     find_by_name,
@@ -79,9 +79,11 @@ def why_not_plain(places: Iterable[str], *, known: ReferenceKind | None = None) 
 
 def _records(folders: Iterable[str]) -> Iterator[Reference]:
     """Yield the records of other table formats in folders, and in those above them."""
-    folders = list(folders)
-    yield from find_table_records(one for one in folders if not is_on_store(one))
-    on_store = [one for one in folders if is_on_store(one)]
+    on_disk: list[str] = []
+    on_store: list[str] = []
+    for folder in folders:
+        (on_store if storage_of(folder).is_remote else on_disk).append(folder)
+    yield from find_table_records(on_disk)
     if on_store:
         from parquet_bloomwriter.stores.references import find_records_above
 
@@ -90,7 +92,7 @@ def _records(folders: Iterable[str]) -> Iterator[Reference]:
 
 def _records_of(root: str, folders: Iterable[str]) -> Iterator[Reference]:
     """Yield the records of other table formats in a table's folders, and in those above."""
-    if not is_on_store(root):
+    if not storage_of(root).is_remote:
         yield from _records(folders)
         return
     from parquet_bloomwriter.stores.references import find_records_below

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.names import is_iceberg
-from parquet_bloomwriter.index.layout import HOME, absolute_path, is_on_store
+from parquet_bloomwriter.index.layout import HOME, absolute_path
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.index.table.metadata import (
     DeltaState,
     delta_table,
@@ -34,7 +35,6 @@ class TableRef:
     path: str
     """Absolute path or URL; for an Iceberg table, the table's location."""
 
-    is_on_store: bool
     iceberg: MetadataTable | None = None
     """The opened Iceberg table, if the caller names one."""
 
@@ -69,14 +69,17 @@ class TableRef:
                 path=text,
                 remedy="Name it as iceberg://CATALOG/NAMESPACE.TABLE.",
             )
-        path = absolute_path(text)
-        return cls(given=text, path=path, is_on_store=is_on_store(path))
+        return cls(given=text, path=absolute_path(text))
 
     @classmethod
     def of_iceberg(cls, name: str, table: MetadataTable) -> Self:
         """Return the reference to an Iceberg table that is already open."""
-        path = table.root
-        return cls(given=name, path=path, is_on_store=is_on_store(path), iceberg=table)
+        return cls(given=name, path=table.root, iceberg=table)
+
+    @cached_property
+    def is_on_store(self) -> bool:
+        """Whether the table is on a store, not on a disk."""
+        return storage_of(self.path).is_remote
 
     @cached_property
     def root(self) -> str:

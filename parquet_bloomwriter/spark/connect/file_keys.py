@@ -21,8 +21,6 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.layout import is_on_store
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -32,23 +30,24 @@ _ODD = re.compile(r"[^a-zA-Z0-9_\-!.~'()*,;:$&+=@/]")
 _ESCAPED_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc"})
 """Unicode categories beyond ASCII that Java escapes: isSpaceChar and isISOControl."""
 
-_LOCAL = "file:"
+_DISK = "file"
+_LOCAL = f"{_DISK}:"
 _MICROSECONDS = "unix_micros(_metadata.file_modification_time)"
 _SECONDS = "unix_seconds(_metadata.file_modification_time)"
 
 
-def file_uri(path: str, scheme: str = "file") -> str:
+def file_uri(path: str, scheme: str = _DISK) -> str:
     """Return the value of `_metadata.file_path` for an absolute local path or the URL of an object.
 
     Args:
         path: The path, or the URL.
-        scheme: Scheme by which Spark reads the object, such as "s3a".
+        scheme: Scheme by which Spark reads it, such as "s3a" for an object.
     """
-    _, is_url, place = path.partition("://") if is_on_store(path) else ("", "", path)
-    return f"{scheme}:{is_url and '//'}" + _ODD.sub(lambda odd: _spelled(odd[0]), place)
+    rest = path if scheme == _DISK else f"//{path.partition('://')[2]}"
+    return f"{scheme}:" + _ODD.sub(lambda odd: _spelled(odd[0]), rest)
 
 
-def file_key(path: str, size: int, modified_ms: int, *, scheme: str = "file") -> str | None:
+def file_key(path: str, size: int, modified_ms: int, *, scheme: str = _DISK) -> str | None:
     """Return a file's key: URI, bytes, microseconds since 1970; for an object, seconds.
 
     Return None if the path has bytes that are not UTF-8, which Java cannot represent.
@@ -57,7 +56,7 @@ def file_key(path: str, size: int, modified_ms: int, *, scheme: str = "file") ->
         path.encode()
     except UnicodeEncodeError:
         return None
-    time = modified_ms // 1000 if is_on_store(path) else modified_ms * 1000
+    time = modified_ms * 1000 if scheme == _DISK else modified_ms // 1000
     return f"{file_uri(path, scheme)}|{size}|{time}"
 
 

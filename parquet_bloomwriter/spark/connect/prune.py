@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.layout import path_in
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, Not, Opaque, Or
 from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
@@ -166,22 +166,17 @@ def _unchanged(snapshot: Snapshot, places: NDArray[Any]) -> NDArray[Any]:
 
 def _sizes_by_key(snapshot: Snapshot, places: NDArray[Any], scheme: str) -> dict[str, int]:
     """Return the sizes of files in bytes, by their keys."""
-    files, root = snapshot.files, snapshot.root.rstrip("/")
+    files = snapshot.files
     paths = files.paths.take(places).to_pylist()
     facts = zip(
         paths, files.sizes[places].tolist(), files.modified_ms[places].tolist(), strict=True
     )
     found = {}
     for path, size, modified_ms in facts:
-        key = file_key(_absolute(root, path), size, modified_ms, scheme=scheme)
+        key = file_key(path_in(snapshot.root, path), size, modified_ms, scheme=scheme)
         if key is not None:
             found[key] = size
     return found
-
-
-def _absolute(root: str, path: str) -> str:
-    is_absolute = is_on_store(path) or (path.startswith("/") and not is_on_store(root))
-    return path if is_absolute else f"{root}/{path}"
 
 
 # Files of an index that are read.

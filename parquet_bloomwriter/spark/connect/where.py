@@ -20,7 +20,6 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.to_sql import to_text
@@ -90,8 +89,7 @@ class Where:
             relation = relation_of(df)
             if isinstance(relation, Reason):
                 return no_exclusion(self._shown, (), relation)
-            if any(map(is_on_store, (*relation.locations, *self.homes))):
-                use_settings_of(df.sparkSession)
+            use_settings_of(df.sparkSession, (*relation.locations, *self.homes))
             question = self._question(df, relation)
             if isinstance(question, Reason):
                 return no_exclusion(self._shown, relation.locations, question)

@@ -19,7 +19,6 @@ from parquet_bloomwriter.index.layout import (
     absolute_path,
     check_name,
     is_among,
-    is_on_store,
 )
 from parquet_bloomwriter.index.query.lookup import is_about
 from parquet_bloomwriter.index.query.snapshot import open_snapshots
@@ -178,9 +177,10 @@ def are_absolute(snapshot: Snapshot) -> NDArray[np.bool_]:
     import numpy as np
     import pyarrow.compute as pc
 
-    paths, is_store = snapshot.files.paths, is_on_store(snapshot.root)
+    paths = snapshot.files.paths
     absolute = np.zeros(len(paths), np.bool_)
-    for start in SCHEMES if is_store else (*SCHEMES, "/"):  # keys may begin with "/"
+    # Keys of objects may begin with "/".
+    for start in SCHEMES if snapshot.is_table_on_store else (*SCHEMES, "/"):
         absolute |= np.asarray(pc.starts_with(paths, start))
     return absolute
 

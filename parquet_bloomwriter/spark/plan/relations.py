@@ -22,8 +22,9 @@ from posixpath import dirname
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.layout import are_mixed, common_folder
 from parquet_bloomwriter.index.report import Code, Reason
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.index.table.ref import TableRef
 from parquet_bloomwriter.spark.settings import is_connect
 from parquet_bloomwriter.spark.store_urls import from_hadoop, from_uri, scheme_of
@@ -259,11 +260,16 @@ def table_of(df: DataFrame) -> Table:
         raise InvalidArgument(files.text, remedy=_REMEDY)
     if not files:
         raise InvalidArgument("the DataFrame reads no files", remedy=_REMEDY)
-    if len({is_on_store(file) for file in files}) > 1:
+    if are_mixed(files):
         raise InvalidArgument("its files are on a disk and on a store", remedy=_REMEDY)
     if isinstance(relation, Relation) and relation.is_exact and len(relation.locations) == 1:
         return Table(root=TableRef.of(relation.locations[0]).root, files=files)
-    return Table(root=_common_root(files), files=files)
+    root = common_folder(files)
+    if root is None:
+        raise InvalidArgument("the files are in several buckets", remedy=_REMEDY)
+    while "=" in os.path.basename(root):  # noqa: PTH119  a string
+        root = os.path.dirname(root)  # noqa: PTH120  as above
+    return Table(root=root, files=files)
 
 
 def list_table(spark: SparkSession, root: str) -> tuple[str, ...] | None:
@@ -274,7 +280,7 @@ def list_table(spark: SparkSession, root: str) -> tuple[str, ...] | None:
     Raises:
         InvalidArgument: If Spark lists files that are not local.
     """
-    if is_on_store(root):
+    if storage_of(root).is_remote:
         return None
     escaped = _SPECIAL.sub(r"\\\1", root)
     reader = spark.read.schema("x INT").option("recursiveFileLookup", "true")  # reads no footer
@@ -285,16 +291,3 @@ def list_table(spark: SparkSession, root: str) -> tuple[str, ...] | None:
 
 
 _REMEDY = 'Give a plain read, as spark.read.parquet("/data/events") is.'
-
-
-def _common_root(files: tuple[str, ...]) -> str:
-    if is_on_store(files[0]):
-        scheme = files[0].partition("://")[0]
-        root = _common_root(tuple(f"/{one.partition('://')[2]}" for one in files))
-        if root == "/" or any(not one.startswith(f"{scheme}:") for one in files):
-            raise InvalidArgument("the files are in several buckets", remedy=_REMEDY)
-        return f"{scheme}://{root[1:]}"
-    root = os.path.commonpath([os.path.dirname(file) for file in files])  # noqa: PTH120  a string
-    while "=" in os.path.basename(root):  # noqa: PTH119  as above
-        root = os.path.dirname(root)  # noqa: PTH120  as above
-    return root

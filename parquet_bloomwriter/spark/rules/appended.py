@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.caches import make_room
 from parquet_bloomwriter.index.build.group import filter_of_file
 from parquet_bloomwriter.index.files import location
-from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.spark.settings import (
@@ -102,7 +101,7 @@ class AppendedFilters:
 
 def _unread(snapshot: Snapshot, request: JoinFilterRequest) -> Reason | None:
     """Return a reason if unknown files are on a store, where joins do not read them; or None."""
-    if not (request.num_unknown and is_on_store(snapshot.root)):
+    if not (request.num_unknown and snapshot.is_table_on_store):
         return None
     text = (
         f"{count(request.num_unknown, 'file')} on the store are not in the index as they are now, "
@@ -153,7 +152,7 @@ def _bytes_gone(snapshot: Snapshot, present: NDArray[np.bool_]) -> int:
     """
     import numpy as np
 
-    if snapshot.entry.contract == "immutable" or is_on_store(snapshot.root):
+    if snapshot.entry.contract == "immutable" or snapshot.is_table_on_store:
         return 0
     files = snapshot.files
     absent = files.take(np.flatnonzero(~present)[:_MAX_LOOKED_FOR]).identities()

@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.caches import make_room
-from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.spark.plan.catalog import column_for, column_of, matching_indexes
 from parquet_bloomwriter.spark.rules.catalyst import expression_of
@@ -48,7 +47,7 @@ from parquet_bloomwriter.spark.store_urls import use_settings_of
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -119,8 +118,7 @@ class Bridge:
         self._joins.clear()
 
     def _answer(self, request: Request) -> Answer:  # noqa: PLR0911  one for each kind
-        if any(map(is_on_store, (*request.roots, *self.homes))):
-            self._use_settings()
+        self._use_settings((*request.roots, *self.homes))
         match request:
             case PruneRequest():
                 return self._prune(request)
@@ -178,11 +176,11 @@ class Bridge:
         asked[places] = snapshot.are_unchanged(places)
         return UnchangedAnswer(unchanged=_packed(asked))
 
-    def _use_settings(self) -> None:
-        """Apply the session's settings of stores in this process."""
+    def _use_settings(self, paths: Iterable[str] | None = None) -> None:
+        """Apply the session's settings of stores in this process; see `use_settings_of`."""
         spark = self._spark()
         if spark is not None:
-            use_settings_of(spark)
+            use_settings_of(spark, paths)
 
     def _join(self, request: JoinRequest) -> JoinAnswer:
         candidates = []

@@ -11,7 +11,8 @@ from parquet_bloomwriter.arguments import names_of, rates_of
 from parquet_bloomwriter.delta.place import is_table
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.names import is_iceberg
-from parquet_bloomwriter.index.layout import absolute_path, is_on_store
+from parquet_bloomwriter.index.layout import absolute_path
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.parallel import balanced
 from parquet_bloomwriter.rewrite.plan import Placement
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
@@ -178,7 +179,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         )
     if branch is not None:
         raise InvalidArgument(f'"{os.fspath(path)}" is no Iceberg table, and has no branches')
-    if keep_time and is_on_store(target):
+    if keep_time and storage_of(target).is_remote:
         raise InvalidArgument("keep_time is for disks: stores set the times of their objects")
     request = TableRequest(
         path=target,
@@ -215,7 +216,7 @@ def _bloomify_files(
         results = [*plan.settled, *_rewritten(spark, request, groups, progress or line)]
     bad = {FileStatus.FAILED, FileStatus.STALE}
     if request.output is None:
-        _refresh(spark, path, request.path)
+        _refresh(spark, path, request)
     elif not any(result.status in bad for result in results):
         _where_files_are(spark, finish_table, request)
     rows = [_row(result) for result in sorted(results, key=lambda result: result.path)]
@@ -271,13 +272,13 @@ def _bloomify_by_commits(
     return spark.createDataFrame(rows, _SCHEMA)
 
 
-def _refresh(spark: SparkSession, given: str, target: str) -> None:
+def _refresh(spark: SparkSession, given: str, request: TableRequest) -> None:
     """Let Spark list a table anew, instead of using the listing in its cache.
 
     A Spark that has no connector for the URL as it was given has no listing by that name either.
     """
-    if not is_on_store(target):
-        spark.catalog.refreshByPath(target)
+    if not request.is_on_store:
+        spark.catalog.refreshByPath(request.path)
         return
     with suppress(Exception):  # the work is done, and its report must not be lost
         spark.catalog.refreshByPath(given)

@@ -48,6 +48,9 @@ class TableFile:
     why_not: str = ""
     """The reason why the file gets no filters, a clause; empty if it may get filters."""
 
+    is_on_store: bool = False
+    """Whether it is an object on a store; then so is its new version."""
+
 
 def table_files(path: str) -> tuple[str, tuple[TableFile, ...]]:
     """Return the root of a table, and its files in the order of their names.

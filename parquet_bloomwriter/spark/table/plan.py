@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.column_names import EVERY_COLUMN, select_columns, settle_per_column
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
 from parquet_bloomwriter.spark.table import store_files
 from parquet_bloomwriter.spark.table.checksums import remove_leftovers
@@ -53,6 +53,11 @@ class TableRequest:
 
     options: RewriteOptions
 
+    @property
+    def is_on_store(self) -> bool:
+        """Whether the table is on a store, not on a disk."""
+        return storage_of(self.path).is_remote
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlan:
@@ -73,9 +78,9 @@ def plan_table(request: TableRequest) -> TablePlan:
         UnsafeTarget: If something else keeps a record of the files.
         OSError: If a folder cannot be listed.
     """
-    if is_on_store(request.path):
+    if request.is_on_store:
         return _plan_on_store(request)
-    if request.output is not None and is_on_store(request.output):
+    if request.output is not None and storage_of(request.output).is_remote:
         raise InvalidArgument(
             f'the table is on a disk, and the output "{request.output}" is not',
             remedy="Name a folder on a disk, and copy it then.",
@@ -107,7 +112,7 @@ def _plan_on_store(request: TableRequest) -> TablePlan:
 
 def finish_table(request: TableRequest) -> None:
     """Copy the marker `_SUCCESS` to the output, if the table has one; on a store, do nothing."""
-    if is_on_store(request.path):
+    if request.is_on_store:
         return
     marker = os.path.join(request.path, _MARKER)
     if request.output is not None and os.path.isfile(marker):
@@ -164,7 +169,7 @@ def _schemas(files: Iterable[TableFile]) -> Iterator[Sequence[Leaf]]:
     for file in files:
         if not file.why_not:
             with contextlib.suppress(BloomwriterError, OSError):
-                with opened_file(file.path) as footer:
+                with opened_file(file) as footer:
                     leaves = footer.leaves
                 yield leaves
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from parquet_bloomwriter.column_names import EVERY_COLUMN, listed_name, select_columns
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, NotParquet, raise_if_final
-from parquet_bloomwriter.index.layout import is_on_store
 from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.replace.temporary import remove_stale, temporary_beside
@@ -120,13 +119,14 @@ class FileResult:
 def rewrite_files(task: TableTask) -> tuple[FileResult, ...]:
     """Rewrite the files of a task. Errors become results with the status `FAILED`."""
     output = task.output
-    journal = None if output is None or is_on_store(output) else Journal(output)
+    on_store = any(file.is_on_store for file in task.files)
+    journal = None if output is None or on_store else Journal(output)
     return tuple(_attempt(file, task, journal) for file in task.files)
 
 
 def target_of(file: TableFile, output: str | None) -> str | None:
     """Return the path of a file's new version; None in place."""
-    if output is not None and is_on_store(output):
+    if output is not None and file.is_on_store:
         return f"{output}/{file.name}"
     return None if output is None else os.path.join(output, *file.name.split("/"))
 
@@ -169,7 +169,7 @@ def _attempt(file: TableFile, task: TableTask, journal: Journal | None) -> FileR
         notes=(file.why_not,) if file.why_not else (),
     )
     try:
-        if is_on_store(file.path):
+        if file.is_on_store:
             return result if file.why_not else _on_store(file, task.options, result)
         if result.output is None:
             return result if file.why_not else _in_place(file, task.options, result)
@@ -208,20 +208,20 @@ def _on_store(file: TableFile, options: RewriteOptions, result: FileResult) -> F
 
 
 @contextmanager
-def opened_file(path: str) -> Iterator[Footer]:
+def opened_file(file: TableFile) -> Iterator[Footer]:
     """Yield the footer of a file or an object.
 
     Raises:
         FileProblem: If it is no Parquet file, or cannot be read.
         OSError: If reading fails.
     """
-    if is_on_store(path):
+    if file.is_on_store:
         from parquet_bloomwriter.stores.open import open_source
 
-        with open_source(path) as source:
+        with open_source(file.path) as source:
             yield read_footer(source)
         return
-    with opened_with_footer(path) as (_, footer):
+    with opened_with_footer(file.path) as (_, footer):
         yield footer
 
 
@@ -268,7 +268,7 @@ def _bloomified(
     result: FileResult,
     sidecar: Sidecar | None,
 ) -> FileResult:
-    with opened_file(file.path) as footer:
+    with opened_file(file) as footer:
         leaves = footer.leaves
         columns, notes = _columns_of(leaves, options)
         excluded, _ = find_columns(leaves, options.exclude)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.layout import is_on_store
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.replace.external_references import find_by_name
 from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import none_in
@@ -53,7 +53,7 @@ def table_objects(url: str) -> StoreTable:
     if state is None:
         none_in(url)
     root, _, name = url.rpartition("/")
-    return StoreTable(root=root, files=(TableFile(path=url, name=name, size=state.size),))
+    return StoreTable(root=root, files=(_object(url, name, state.size),))
 
 
 def check_is_plain(table: StoreTable, *, in_place: bool) -> None:
@@ -82,7 +82,7 @@ def check_output(output: str, table: str) -> None:
         InvalidArgument: If it is not.
         StoreProblem: If the store refuses or does not answer.
     """
-    if not is_on_store(output):
+    if not storage_of(output).is_remote:
         raise InvalidArgument(
             f'the table is on a store, and the output "{output}" is not',
             remedy="Name an output on a store, or copy the table first.",
@@ -107,5 +107,9 @@ def _objects(store: TableStore, prefix: str) -> list[TableFile]:
         name = one.key.removeprefix(prefix)
         why_not = "" if one.size else "an empty file, which Spark passes over"
         url = store.spell(one.key)
-        found.append(TableFile(path=url, name=name, size=one.size, why_not=why_not))
+        found.append(_object(url, name, one.size, why_not))
     return found
+
+
+def _object(url: str, name: str, size: int, why_not: str = "") -> TableFile:
+    return TableFile(path=url, name=name, size=size, why_not=why_not, is_on_store=True)

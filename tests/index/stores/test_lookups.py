@@ -17,9 +17,10 @@ from parquet_bloomwriter import index
 from parquet_bloomwriter.caches import clear_cache
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.build import file_filters
-from parquet_bloomwriter.index.files import location, relative_path
+from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.format import slice_file
 from parquet_bloomwriter.index.format.filter_file import might_hold, read_global, write_filter
+from parquet_bloomwriter.index.layout import relative_path
 from parquet_bloomwriter.index.storage import object_file
 from parquet_bloomwriter.index.table.data_files import list_files
 from parquet_bloomwriter.kernels.layout import CHECK_BYTES
