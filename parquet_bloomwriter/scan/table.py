@@ -21,10 +21,10 @@ from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument, redactin
 from parquet_bloomwriter.predicate.arrow_columns import has_name
 from parquet_bloomwriter.scan.snapshots import open_file
 from parquet_bloomwriter.source import Location, find_sources
+from parquet_bloomwriter.source.base import as_arrow_file
 from parquet_bloomwriter.source.filesystems import is_url, locate
 from parquet_bloomwriter.source.listing import find_in_folder
 from parquet_bloomwriter.source.open import listed, wrapped
-from parquet_bloomwriter.source.stream import as_arrow_file
 from parquet_bloomwriter.text import safe, suggestion
 
 if TYPE_CHECKING:

@@ -12,8 +12,10 @@ bytes: a thousand blocks spread over a gigabyte must not become one request for 
 from __future__ import annotations
 
 import errno
+import io
 import os
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from glob import has_magic
 from threading import Lock
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     import pyarrow.fs as pafs
+    from _typeshed import WriteableBuffer
 
 Range = tuple[int, int]
 """Absolute positions [start, stop), bytes."""
@@ -148,6 +151,9 @@ REMOTE_BYTES = 64 * 1024
 """Bytes that a store returns in about the time that one more request takes."""
 
 _LOCAL_BYTES = 64
+_THREADS = 16
+"""Number of parallel requests for one file on a store."""
+
 _FOOTER_LENGTH_AND_MAGIC = 8
 _MAX_WASTE_BYTES = 1024 * 1024
 
@@ -178,9 +184,9 @@ class RangeReader(ABC):
     def _fetch(self, start: int, stop: int) -> bytes:
         """Return the bytes [start, stop), or fewer; b"" only at the end. Is safe in threads."""
 
-    @abstractmethod
     def for_arrow(self) -> object:
-        """Return an open file of pyarrow over the same bytes, as `ParquetFile` takes it."""
+        """Return an open file of pyarrow that reads through this source, for `ParquetFile`."""
+        return as_arrow_file(self)
 
     def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
         """Fetch several ranges, which are not empty."""
@@ -265,6 +271,60 @@ class RangeReader(ABC):
                 remedy="Run the command again.",
             )
         return b"".join(parts)
+
+
+class RemoteReader(RangeReader):
+    """A source on a store, which answers many requests at the same time."""
+
+    gap: ClassVar[int] = REMOTE_BYTES
+    tail_bytes: ClassVar[int] = REMOTE_BYTES
+
+    def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
+        if len(ranges) == 1:
+            return super()._fetch_all(ranges)
+        with ThreadPoolExecutor(min(_THREADS, len(ranges))) as pool:
+            return list(pool.map(lambda bounds: self._fetch(*bounds), ranges))
+
+
+def as_arrow_file(source: Source) -> object:
+    """Return a file of pyarrow over any source, with a position of its own."""
+    import pyarrow as pa
+
+    return pa.PythonFile(_Positioned(source), mode="r")
+
+
+class _Positioned(io.RawIOBase):
+    """A source as a file object, in which pyarrow seeks from the beginning or the end."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._position = offset + (self._source.size if whence == os.SEEK_END else 0)
+        return self._position
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        start = min(self._position, self._source.size)
+        left = self._source.size - start
+        stop = start + (left if size is None or size < 0 else min(size, left))
+        self._position = stop
+        return self._source.read_at(start, stop)
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
 
 
 def blame(error: FileProblem, name: str) -> None:

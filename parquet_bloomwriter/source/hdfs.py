@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import os
 import re
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import (
@@ -34,9 +33,8 @@ from parquet_bloomwriter.errors import (
     raise_if_final,
     redacting,
 )
-from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
+from parquet_bloomwriter.source.base import RemoteReader
 from parquet_bloomwriter.source.identity import is_settled
-from parquet_bloomwriter.source.stream import as_arrow_file
 from parquet_bloomwriter.text import redacted
 
 if TYPE_CHECKING:
@@ -44,11 +42,7 @@ if TYPE_CHECKING:
 
     import hdfs_native
 
-    from parquet_bloomwriter.source.base import Range
     from parquet_bloomwriter.source.settings import HdfsConnection
-
-_THREADS = 16
-"""Number of parallel requests for one file."""
 
 _TRIES = 3
 _CLIENTS = 16
@@ -194,11 +188,8 @@ def open_version(client: hdfs_native.Client, path: str, *, name: str) -> HdfsSou
     raise FileChanged("another program wrote the file meanwhile", path=name, remedy="Try again.")
 
 
-class HdfsSource(RangeReader):
+class HdfsSource(RemoteReader):
     """One version of a file on HDFS, as a source of bytes."""
-
-    gap: ClassVar[int] = REMOTE_BYTES
-    tail_bytes: ClassVar[int] = REMOTE_BYTES
 
     def __init__(
         self,
@@ -238,16 +229,6 @@ class HdfsSource(RangeReader):
         if self.count is not None:
             self.count(len(data))
         return data
-
-    def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
-        if len(ranges) == 1:
-            return super()._fetch_all(ranges)
-        with ThreadPoolExecutor(min(_THREADS, len(ranges))) as pool:
-            return list(pool.map(lambda bounds: self._fetch(*bounds), ranges))
-
-    def for_arrow(self) -> object:
-        """Return a file of pyarrow that reads through this source."""
-        return as_arrow_file(self)
 
 
 @contextmanager

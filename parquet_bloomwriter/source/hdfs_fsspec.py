@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from fsspec import AbstractFileSystem
 
 from parquet_bloomwriter.source.hdfs import HdfsSource, naming, open_client, open_version
-from parquet_bloomwriter.source.stream import as_arrow_file
 
 if TYPE_CHECKING:
     import hdfs_native
@@ -61,7 +60,7 @@ class HdfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no
     def _open(self, path: str, mode: str = "rb", **_: Any) -> Any:  # noqa: ANN401  as fsspec has it
         if mode != "rb":
             raise NotImplementedError("files are written by parquet_bloomwriter.stores")
-        return as_arrow_file(self.open_source(path, name=self.base + path))
+        return self.open_source(path, name=self.base + path).for_arrow()
 
     def cat_file(
         self,

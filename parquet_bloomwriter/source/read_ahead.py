@@ -12,7 +12,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
-from parquet_bloomwriter.source.stream import as_arrow_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,10 +42,6 @@ class Held(RangeReader):
             return self._data[first:last]
         return self._source.read_at(start, stop)
 
-    def for_arrow(self) -> object:
-        """Return a file of pyarrow that reads through this source."""
-        return as_arrow_file(self)
-
 
 class AskedOnce(RangeReader):
     """A source on a store that reads one range by a single request, and keeps its bytes."""
@@ -73,10 +68,6 @@ class AskedOnce(RangeReader):
         if self._data is None:
             return self._source.read_ranges(ranges)
         return super()._fetch_all(ranges)
-
-    def for_arrow(self) -> object:
-        """Return a file of pyarrow that reads through this source."""
-        return as_arrow_file(self)
 
 
 def read_blocks(source: Source) -> Callable[[int, int], bytes]:

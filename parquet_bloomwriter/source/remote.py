@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import errno
 import re
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parquet_bloomwriter.errors import (
     BloomwriterError,
@@ -31,15 +30,14 @@ from parquet_bloomwriter.errors import (
     redacting,
 )
 from parquet_bloomwriter.source.base import (
-    REMOTE_BYTES,
     FileSystemKey,
     RangeReader,
+    RemoteReader,
     blame,
     not_found,
 )
 from parquet_bloomwriter.source.filesystems import is_fsspec
 from parquet_bloomwriter.source.identity import identity_of, is_settled, tells_versions
-from parquet_bloomwriter.source.stream import as_arrow_file
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
@@ -50,9 +48,6 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
     from parquet_bloomwriter.source.base import Range, Source
-
-_THREADS = 16
-"""Number of parallel requests for one file."""
 
 _MOST_AT_ONCE = 64 * 1024 * 1024
 """Most bytes of one request: pyarrow allocates all of them before the store has sent any."""
@@ -95,11 +90,8 @@ class ObjectInfo(NamedTuple):
     """Time of the last change, nanoseconds since 1970 UTC; None if the store does not say."""
 
 
-class ArrowSource(RangeReader):
+class ArrowSource(RemoteReader):
     """A source over a `pyarrow.NativeFile`, which may be on a remote store."""
-
-    gap: ClassVar[int] = REMOTE_BYTES
-    tail_bytes: ClassVar[int] = REMOTE_BYTES
 
     def __init__(
         self, file: pa.NativeFile, *, name: str | None, identity: Hashable | None = None
@@ -126,10 +118,9 @@ class ArrowSource(RangeReader):
         return data
 
     def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
-        if len(ranges) == 1 or self._is_near:
-            return super()._fetch_all(ranges)
-        with ThreadPoolExecutor(min(_THREADS, len(ranges))) as pool:
-            return list(pool.map(lambda bounds: self._fetch(*bounds), ranges))
+        if self._is_near:
+            return [self._fetch(start, stop) for start, stop in ranges]
+        return super()._fetch_all(ranges)
 
     def for_arrow(self) -> object:
         """Return the file itself: pyarrow reads it at positions, too."""
@@ -259,11 +250,8 @@ TIMES = ("LastModified", "last_modified", "mtime", "updated", "modified")
 _NS_PER_S = 1_000_000_000
 
 
-class FsspecSource(RangeReader):
+class FsspecSource(RemoteReader):
     """A source over one file of an fsspec file system."""
-
-    gap: ClassVar[int] = REMOTE_BYTES
-    tail_bytes: ClassVar[int] = REMOTE_BYTES
 
     def __init__(
         self, filesystem: AbstractFileSystem, path: str, *, name: str, found: Mapping[str, Any]
@@ -291,10 +279,6 @@ class FsspecSource(RangeReader):
                     ),
                 )
             )
-
-    def for_arrow(self) -> object:
-        """Return a file of pyarrow that reads through this source."""
-        return as_arrow_file(self)
 
 
 @contextmanager

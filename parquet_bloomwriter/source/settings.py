@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from parquet_bloomwriter.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +119,20 @@ def settings_in_use() -> StoreSettings:
 
 def use(settings: StoreSettings) -> None:
     """Use these settings, and no others, for all stores that this process opens from now on."""
-    global _in_use  # noqa: PLW0603  the one setting of the process
-    _in_use = settings
+    _change(lambda _: settings)
 
 
 def use_for_buckets(buckets: Mapping[str, BucketSettings | InvalidArgument | None]) -> None:
     """Use these settings for some buckets of S3 from now on; None: those of all other buckets."""
+
+    def with_buckets(before: StoreSettings) -> StoreSettings:
+        own = {**before.buckets, **buckets}
+        return replace(before, buckets={name: one for name, one in own.items() if one is not None})
+
+    _change(with_buckets)
+
+
+def _change(new: Callable[[StoreSettings], StoreSettings]) -> None:
+    global _in_use  # noqa: PLW0603  the one setting of the process
     with _changing:
-        kept = {**settings_in_use().buckets, **buckets}
-        use(replace(settings_in_use(), buckets={k: v for k, v in kept.items() if v is not None}))
+        _in_use = new(_in_use)

@@ -5,18 +5,12 @@ A file object is anything binary with `read` and `seek`.
 
 from __future__ import annotations
 
-import io
 import os
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.base import RangeReader
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
-    from parquet_bloomwriter.source.base import Source
 
 
 class BinaryStream(Protocol):
@@ -56,51 +50,6 @@ class StreamSource(RangeReader):
         if data is None:
             raise BlockingIOError(f"{self.name or 'the file object'} has no bytes ready")
         return bytes(data)
-
-    def for_arrow(self) -> object:
-        """Return a file of pyarrow that reads through this source."""
-        return as_arrow_file(self)
-
-
-def as_arrow_file(source: Source) -> object:
-    """Return a file of pyarrow over any source, with a position of its own."""
-    import pyarrow as pa
-
-    return pa.PythonFile(_Positioned(source), mode="r")
-
-
-class _Positioned(io.RawIOBase):
-    """A source as a file object, in which pyarrow seeks from the beginning or the end."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        self._position = offset + (self._source.size if whence == os.SEEK_END else 0)
-        return self._position
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        start = min(self._position, self._source.size)
-        left = self._source.size - start
-        stop = start + (left if size is None or size < 0 else min(size, left))
-        self._position = stop
-        return self._source.read_at(start, stop)
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        view = memoryview(buffer).cast("B")
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
 
 
 def _size_of(stream: BinaryStream) -> int:

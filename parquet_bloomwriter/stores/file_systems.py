@@ -87,8 +87,12 @@ class FileSystemStore(WholeStore):
         """Open a file for reading, in the version that it has at that moment."""
 
     @abstractmethod
-    def _kind(self, path: str) -> str:
-        """Return what is at a path: "file", "directory" or "nothing"."""
+    def _look(self, path: str) -> tuple[str, Any]:
+        """Return "file", "directory" or "nothing", and the information on what is at a path."""
+
+    @abstractmethod
+    def _state(self, info: Any) -> FileState:  # noqa: ANN401  as `_look` returns it
+        """Return the state of a file from the information on it."""
 
     @abstractmethod
     def _listed(self, folder: str) -> Iterator[Listed]:
@@ -117,6 +121,17 @@ class FileSystemStore(WholeStore):
 
     # ------------------------------------------------------------ reading
 
+    def state(self, path: str) -> FileState | None:
+        """Return the state of a file; None if there is none."""
+        self.traffic.add("stat")
+        with self.named(path):
+            kind, info = self._look(path)
+        if kind == "nothing":
+            return None
+        if kind == "directory":
+            raise StoreProblem("this is a folder", path=self.spell(path))
+        return self._state(info)
+
     @contextmanager
     def open(self, path: str, state: FileState) -> Iterator[Source]:
         """Open a file for reading. Another version than `state` may be read."""
@@ -134,13 +149,13 @@ class FileSystemStore(WholeStore):
         path = prefix.rstrip("/")
         with self.named(path):
             if not prefix.endswith("/"):
-                return self._kind(path) == "file"
+                return self._look(path)[0] == "file"
             if not self._exists(path):
                 return False
             return not suffix or any(one.key.endswith(suffix) for one in self._listed(path))
 
     def _exists(self, path: str) -> bool:
-        return self._kind(path) != "nothing"
+        return self._look(path)[0] != "nothing"
 
     def files_in(self, folder: str, *, start: str = "") -> Iterator[Listed]:
         """Yield the files directly in a folder, by name."""
@@ -312,28 +327,17 @@ class FsspecStore(FileSystemStore):
         """Return a key of a file's location; an HTTPS URL may be a location on GCS or Azure."""
         return place_of_https(self.spell(path)) or super().place(path)
 
-    def state(self, path: str) -> FileState | None:
-        """Return the state of a file; None if there is none."""
-        self.traffic.add("stat")
-        with self.named(path):
-            kind, found = stat_fsspec(self._fs, path)
-        if found is None:
-            return None
-        if kind == "directory":
-            raise StoreProblem("this is a folder", path=self.spell(path))
-        return self._state(found)
+    def _look(self, path: str) -> tuple[str, Any]:
+        return stat_fsspec(self._fs, path)
 
-    def _state(self, found: Any) -> FileState:  # noqa: ANN401  as the file system says it
-        size = int(found.get("size") or 0)
-        tag = next((str(found[key]) for key in TAGS if found.get(key)), None)
-        changed = next((str(found[key]) for key in (*TIMES, "created") if found.get(key)), None)
+    def _state(self, info: Any) -> FileState:  # noqa: ANN401  as the file system says it
+        size = int(info.get("size") or 0)
+        tag = next((str(info[key]) for key in TAGS if info.get(key)), None)
+        changed = next((str(info[key]) for key in (*TIMES, "created") if info.get(key)), None)
         return FileState(size=size, token=(size, tag or changed))
 
     def _opened(self, path: str) -> AbstractContextManager[Source]:
         return Location(path=path, filesystem=self._fs, name=self.spell(path)).open()
-
-    def _kind(self, path: str) -> str:
-        return stat_fsspec(self._fs, path)[0]
 
     def _listed(self, folder: str) -> Iterator[Listed]:
         self._fs.invalidate_cache(folder)
@@ -556,20 +560,18 @@ class SftpStore(FsspecStore, NewNameStore):
             path = posixpath.join(posixpath.dirname(path), self._fs.ftp.readlink(path))
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
-    def state(self, path: str) -> FileState | None:
-        """Return the state of a file; None if there is none."""
-        self.traffic.add("stat")
-        with self.named(path):
-            try:
-                found = self._fs.ftp.stat(path)
-            except FileNotFoundError:
-                return None
-        if stat.S_ISDIR(found.st_mode or 0):
-            raise StoreProblem("this is a folder", path=self.spell(path))
+    def _look(self, path: str) -> tuple[str, Any]:
+        try:
+            info = self._fs.ftp.stat(path)
+        except FileNotFoundError:
+            return "nothing", None
+        return "directory" if stat.S_ISDIR(info.st_mode or 0) else "file", info
+
+    def _state(self, info: Any) -> FileState:  # noqa: ANN401  paramiko's
         return FileState(
-            size=found.st_size,
-            token=(found.st_size, found.st_mtime),
-            attributes={"mode": found.st_mode, "owner": (found.st_uid, found.st_gid)},
+            size=info.st_size,
+            token=(info.st_size, info.st_mtime),
+            attributes={"mode": info.st_mode, "owner": (info.st_uid, info.st_gid)},
         )
 
     def _create(self, path: str, like: FileState | None = None) -> Any:  # noqa: ANN401  a file object
@@ -646,19 +648,11 @@ class SftpStore(FsspecStore, NewNameStore):
 class ArrowStore(FsspecStore):
     """A file system of pyarrow's."""
 
-    def state(self, path: str) -> FileState | None:
-        """Return the state of a file; None if there is none."""
-        self.traffic.add("stat")
-        with self.named(path):
-            kind, found = stat_arrow(self._fs, path)
-        if found is None:
-            return None
-        if kind == "directory":
-            raise StoreProblem("this is a folder", path=self.spell(path))
-        return FileState(size=found.size or 0, token=found)
+    def _look(self, path: str) -> tuple[str, Any]:
+        return stat_arrow(self._fs, path)
 
-    def _kind(self, path: str) -> str:
-        return stat_arrow(self._fs, path)[0]
+    def _state(self, info: Any) -> FileState:  # noqa: ANN401  an `ObjectInfo`
+        return FileState(size=info.size or 0, token=info)
 
     def _listed(self, folder: str) -> Iterator[Listed]:
         import pyarrow.fs as pafs

@@ -99,18 +99,6 @@ class HdfsStore(NewNameStore, TableStore):
 
     # ------------------------------------------------------------ reading
 
-    def state(self, path: str) -> FileState | None:
-        """Return the state of a file; None if there is none."""
-        self.traffic.add("stat")
-        try:
-            with self.named(path):
-                found = self._client.get_file_info(_rooted(path))
-        except FileNotFoundError:
-            return None
-        if found.isdir:
-            raise StoreProblem("this is a folder", path=self.spell(path))
-        return _state_of(found)
-
     @contextmanager
     def open(self, path: str, state: FileState) -> Iterator[HdfsSource]:
         """Open a file for reading, in the given state."""
@@ -149,7 +137,7 @@ class HdfsStore(NewNameStore, TableStore):
 
     def look(self, path: str) -> tuple[int | None, bool]:
         """Return the size of a file in bytes, or None; see `TableStore`."""
-        if self._kind(path) == "directory":
+        if self._look(path)[0] == "directory":
             return None, self.has_prefix(f"{path}/")
         return super().look(path)
 
@@ -187,16 +175,25 @@ class HdfsStore(NewNameStore, TableStore):
     def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Return whether the file exists, or a folder that is not empty."""
         if prefix and not prefix.endswith("/"):
-            return self._kind(prefix) == "file"
+            return self._look(prefix)[0] == "file"
         return any(_name(one).endswith(suffix) for one in self._entries(prefix))
 
-    def _kind(self, path: str) -> str:
+    def _look(self, path: str) -> tuple[str, Any]:
         try:
             with self.named(path):
-                found = self._client.get_file_info(_rooted(path))
+                info = self._client.get_file_info(_rooted(path))
         except FileNotFoundError:
-            return "nothing"
-        return "directory" if found.isdir else "file"
+            return "nothing", None
+        return "directory" if info.isdir else "file", info
+
+    def _state(self, info: Any) -> FileState:  # noqa: ANN401  of hdfs-native
+        attributes = {
+            "owner": (info.owner, info.group),
+            "permission": info.permission,
+            "block_size": info.blocksize,
+            "replication": info.replication,
+        }
+        return replace(_state_of_version(Version.of(info)), attributes=attributes)
 
     def _listed(self, folder: str) -> Iterator[Listed]:
         return map(_listed, self._client.list_status(_rooted(folder)))
@@ -299,16 +296,6 @@ def _whole_list(entries: list[hdfs_native.AclEntry], permission: int) -> list[hd
 
     own, mask, others = permission >> 6, permission >> 3, permission
     return [entry("user", own), entry("mask", mask), entry("other", others), *entries]
-
-
-def _state_of(found: hdfs_native.FileStatus) -> FileState:
-    attributes = {
-        "owner": (found.owner, found.group),
-        "permission": found.permission,
-        "block_size": found.blocksize,
-        "replication": found.replication,
-    }
-    return replace(_state_of_version(Version.of(found)), attributes=attributes)
 
 
 def _state_of_version(version: Version) -> FileState:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
-from parquet_bloomwriter.source.stream import as_arrow_file
+from parquet_bloomwriter.source.base import RemoteReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,11 +21,8 @@ _THREADS = 16
 """Number of parallel requests for one object."""
 
 
-class ObjectReader(RangeReader):
+class ObjectReader(RemoteReader):
     """One version of an object on a store that answers many requests at the same time."""
-
-    gap: ClassVar[int] = REMOTE_BYTES
-    tail_bytes: ClassVar[int] = REMOTE_BYTES
 
     @abstractmethod
     def _request(self, start: int, stop: int) -> bytes:
@@ -43,10 +39,6 @@ class ObjectReader(RangeReader):
         with ThreadPoolExecutor(min(_THREADS, len(pieces))) as pool:
             answers = pool.map(lambda piece: self._request(*piece), pieces)
             return [_joined(some, islice(answers, len(some))) for some in cut]
-
-    def for_arrow(self) -> object:
-        """Return a file of pyarrow that reads through this source."""
-        return as_arrow_file(self)
 
 
 def _joined(pieces: list[Range], answers: Iterable[bytes]) -> bytes:

@@ -16,7 +16,8 @@ import pytest
 
 from parquet_bloomwriter.errors import FileChanged, InvalidArgument
 from parquet_bloomwriter.source import open_for_reading, read_footer
-from parquet_bloomwriter.source.stream import StreamSource, as_arrow_file
+from parquet_bloomwriter.source.base import as_arrow_file
+from parquet_bloomwriter.source.stream import StreamSource
 from parquet_bloomwriter.values import LeafReader
 from tests.source.stores import CountedStream, Misbehaving
 from tests.verbs.files import footer_of, read, written

@@ -353,21 +353,19 @@ class _Renaming(StoreContract):
         self.patches = monkeypatch
 
     def break_next(self, how: str, *, always: bool = False) -> None:
-        rename, state = self.kind._rename, self.kind.state  # type: ignore[attr-defined]  # noqa: SLF001
+        rename = self.kind._rename  # type: ignore[attr-defined]  # noqa: SLF001
 
         def broken(store: WholeStore, *paths: str, replaces: bool) -> None:
             self.patches.setattr(self.kind, "_rename", rename)
             if how == "lost":
                 rename(store, *paths, replaces=replaces)
             if always:
-                self.patches.setattr(self.kind, "_kind", silent)
-                self.patches.setattr(self.kind, "state", silent)
+                self.patches.setattr(self.kind, "_look", silent)
             raise ConnectionError("told to fail")
 
         def silent(*_: object) -> None:
             raise StoreProblem("told to fail")
 
-        assert state is not silent
         self.patches.setattr(self.kind, "_rename", broken)
 
 

@@ -25,13 +25,12 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem, StoreProblem
-from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader, merge
+from parquet_bloomwriter.source.base import RemoteReader, as_arrow_file, merge
 from parquet_bloomwriter.source.local import FileSource
-from parquet_bloomwriter.source.stream import as_arrow_file
 from parquet_bloomwriter.stores.object_cache import KeptObject, NewKept, crc_of, default_cache
 
 if TYPE_CHECKING:
@@ -89,11 +88,8 @@ class CachedObject(FileSource):
         return as_arrow_file(self)
 
 
-class ObjectSource(RangeReader):
+class ObjectSource(RemoteReader):
     """A file of an index on a store that is read by ranges. Safe in threads."""
-
-    gap: ClassVar[int] = REMOTE_BYTES
-    tail_bytes: ClassVar[int] = REMOTE_BYTES
 
     fd = -1
     """-1: there is no file descriptor."""
@@ -133,10 +129,6 @@ class ObjectSource(RangeReader):
             pieces = list(zip(self._starts, self._pieces, strict=True))
             with suppress(OSError):
                 _keep_ranges(self._bucket, self._key, self.size, pieces)
-
-    def for_arrow(self) -> object:
-        """Return a file object for pyarrow that reads through this source."""
-        return as_arrow_file(self)
 
     def _known(self, start: int, stop: int) -> bytes | None:
         found = super()._known(start, stop)
