@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -68,7 +70,9 @@ def test_settings_of_a_table_come_first_and_never_change_a_value() -> None:
     assert "HIDDEN" not in f"{before!r} {after!r}"
 
 
-def test_threads_lose_no_settings_of_each_other() -> None:
+def test_threads_lose_no_settings_of_each_other(request: pytest.FixtureRequest) -> None:
+    request.addfinalizer(partial(sys.setswitchinterval, sys.getswitchinterval()))
+    sys.setswitchinterval(1e-6)  # Threads take turns within a change.
     made = {f"b{i}": BucketSettings(region=f"r{i}") for i in range(200)}
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: use_for_buckets({name: made[name]}), made))
