@@ -21,9 +21,10 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.spark import rules
-from tests.spark.both_ways import both_ways, eager_session, set_for_now
+from tests.spark.both_ways import all_both_ways, both_ways, eager_session, set_for_now
 from tests.spark.generated.tables import quoted
 from tests.spark.metrics import metrics_of
+from tests.support.draws import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -429,29 +430,26 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_special_types(session: SparkSession, tmp_path: Path, name: str) -> None:
-    check(session, tmp_path / "t", CASES[name])
-
-
-@pytest.mark.parametrize("name", ["double", "date rebased by setting", "int as long", "ltz us"])
-def test_without_the_vectorized_reader(session: SparkSession, tmp_path: Path, name: str) -> None:
+def test_special_types(session: SparkSession, tmp_path: Path) -> None:
+    """A third of the cases, others in each run, and one of them without the vectorized reader."""
+    names = drawn(sorted(CASES), len(CASES) // 3)
+    for number, name in enumerate(names):
+        check(session, tmp_path / str(number), CASES[name])
     with set_for_now(session, {f"{PARQUET}enableVectorizedReader": "false"}):
+        name = drawn(["double", "date rebased by setting", "int as long", "ltz us"], 1)[0]
         check(session, tmp_path / "t", CASES[name])
 
 
-@pytest.mark.parametrize(
-    ("times", "mode"),
-    [
-        ("TIMESTAMP_MICROS", "LEGACY"),
-        ("TIMESTAMP_MICROS", "CORRECTED"),
-        ("TIMESTAMP_MILLIS", "CORRECTED"),
-        ("INT96", "LEGACY"),
-    ],
-)
-def test_written_by_spark_with_old_dates(
-    session: SparkSession, tmp_path: Path, mode: str, times: str
-) -> None:
+def test_written_by_spark_with_old_dates(session: SparkSession, tmp_path: Path) -> None:
+    times, mode = drawn(
+        [
+            ("TIMESTAMP_MICROS", "LEGACY"),
+            ("TIMESTAMP_MICROS", "CORRECTED"),
+            ("TIMESTAMP_MILLIS", "CORRECTED"),
+            ("INT96", "LEGACY"),
+        ],
+        1,
+    )[0]
     settings = {
         f"{PARQUET}datetimeRebaseModeInWrite": mode,
         f"{PARQUET}int96RebaseModeInWrite": mode,
@@ -489,10 +487,15 @@ def test_char_and_varchar_of_the_catalog(session: SparkSession, tmp_path: Path) 
     for text in ("a", "ab", "abc", "abcd", "b "):
         session.sql(f"INSERT INTO padded VALUES ('{text}', '{text}')")
     index.create(tmp_path / "p", ["c", "v"], name="both", fpp=0.0001)
-    for text in ("a", "a ", "a   ", "abcd", "b", "b ", "none"):
-        for column in ("c", "v"):
-            both_ways(session, f"SELECT c, v FROM padded WHERE {column} = '{text}'")
-            both_ways(session, f"SELECT c, v FROM padded WHERE {column} IN ('{text}', 'abc')")
-    for keys in ("x.c = y.c", "x.c = y.v", "x.v = y.v", "x.v = y.c"):
-        both_ways(session, f"SELECT x.c, y.v FROM padded x JOIN padded y ON {keys}")
+    asked = [
+        f"SELECT c, v FROM padded WHERE {column} {condition}"
+        for text in ("a", "a ", "a   ", "abcd", "b", "b ", "none")
+        for column in ("c", "v")
+        for condition in (f"= '{text}'", f"IN ('{text}', 'abc')")
+    ]
+    asked += [
+        f"SELECT x.c, y.v FROM padded x JOIN padded y ON {keys}"
+        for keys in ("x.c = y.c", "x.c = y.v", "x.v = y.v", "x.v = y.c")
+    ]
+    all_both_ways(session, [lambda one, text=text: one.sql(text) for text in asked])
     session.sql("DROP TABLE padded")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.shares
 
-_TRIES = {"sources": 250, "bits": 150}
-_OTHERS = 60
+_TRIES = {"sources": 100, "bits": 100}
+_OTHERS = 25
 """Tries of each kind that is not named above."""
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.shares
 
-SHARE = 2_500
+SHARE = 1_000
 """Of all in `make torture`, drawn anew in each run; `make sanitize` tries others."""
 
 

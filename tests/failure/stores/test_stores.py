@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 @pytest.mark.shares
 def test_an_object_is_the_old_one_or_the_new_one(tmp_path: Path) -> None:
-    section = torture("stores", Plan(share=0.02, seed=secrets.randbelow(1 << 31), scratch=tmp_path))
+    section = torture("stores", Plan(share=0.01, seed=secrets.randbelow(1 << 31), scratch=tmp_path))
     assert section.problems == ()
-    assert section.tried > 40
+    assert section.tried > 20

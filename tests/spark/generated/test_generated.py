@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.shares
 
-SEED, QUERIES = 2, 40
+SEED, QUERIES = 2, 24
 
 
 @pytest.fixture(scope="module")
