@@ -50,9 +50,7 @@ def copies(events: Path, count: int) -> list[str]:
     return [str(path) for path in folder.iterdir()]
 
 
-@pytest.mark.parametrize(
-    ("count", "verb"), [(1, ADD), (1, ("verify",)), (4, STRIP), (4, ("verify",)), (60, ADD)]
-)
+@pytest.mark.parametrize(("count", "verb"), [(1, ADD), (4, STRIP), (4, ("verify",)), (20, ADD)])
 def test_it_only_goes_on_in_one_line(events: Path, count: int, verb: tuple[str, ...]) -> None:
     if verb is not ADD:
         bloomify(events, ["id", "email"])
@@ -68,12 +66,7 @@ def test_it_only_goes_on_in_one_line(events: Path, count: int, verb: tuple[str, 
     assert len(seen.screen(80)) > count
 
 
-def test_quiet_has_no_bar(events: Path) -> None:
-    copies(events, 4)
-    assert watch(EAGER, *ADD, "many", "--quiet", columns=80).bars == []
-
-
-@pytest.mark.parametrize("columns", [24, 40, 200])
+@pytest.mark.parametrize("columns", [24, 200])
 def test_it_keeps_to_the_terminal_that_it_is_on(events: Path, columns: int) -> None:
     copies(events, 4)
     redirected = "import os; os.dup2(os.open('/dev/null', os.O_WRONLY), 1)" + EAGER
@@ -82,7 +75,7 @@ def test_it_keeps_to_the_terminal_that_it_is_on(events: Path, columns: int) -> N
     assert [bar for bar in seen.bars if len(bar) >= columns] == []
 
 
-@pytest.mark.parametrize("count", [1, 60])
+@pytest.mark.parametrize("count", [1, 20])
 def test_after_an_interruption_the_line_is_gone(events: Path, count: int) -> None:
     paths = copies(events, count)
     before = {path: Path(path).read_bytes() for path in paths}

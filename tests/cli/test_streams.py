@@ -152,8 +152,6 @@ def test_verify_shows_a_bar_on_a_terminal() -> None:
     bar, _, rest = shown.rpartition("\r\x1b[K")
     assert " of 8 filters" in bar
     assert rest.startswith("\x1b[1morders.parquet:\x1b[0m 8 filters OK")
-    many = on_a_terminal("verify", "orders.parquet", ".", "no.parquet", program=("-c", IMPATIENT))
-    assert "of 2 files" in many
 
 
 WAIT_WHILE_CHECKING = """

@@ -52,16 +52,16 @@ def test_insert_and_check(
 
 
 @pytest.mark.parametrize("num_blocks", [NEAR, NEAR + 1])
-@pytest.mark.parametrize("count", [0, 1, 127, 128, 129, 1000])
-def test_filters_that_exceed_the_cache(kernels: Kernels, num_blocks: int, count: int) -> None:
-    hashes = np.random.default_rng(count).integers(0, 2**64, 2 * count, np.uint64)
-    blocks = np.zeros((num_blocks, 8), np.uint32)
-    kernels.insert(blocks, hashes[:count])
-    assert np.array_equal(blocks, blocks_of(num_blocks, hashes[:count].tolist()))
-    flags = np.empty(2 * count, np.bool_)
-    found = kernels.check(blocks, hashes, flags)
-    assert flags[:count].all()
-    assert found == np.count_nonzero(flags) < count + 10
+def test_filters_that_exceed_the_cache(kernels: Kernels, num_blocks: int) -> None:
+    for count in (0, 1, 127, 128, 129, 1000):
+        hashes = np.random.default_rng(count).integers(0, 2**64, 2 * count, np.uint64)
+        blocks = np.zeros((num_blocks, 8), np.uint32)
+        kernels.insert(blocks, hashes[:count])
+        assert np.array_equal(blocks, blocks_of(num_blocks, hashes[:count].tolist())), count
+        flags = np.empty(2 * count, np.bool_)
+        found = kernels.check(blocks, hashes, flags)
+        assert flags[:count].all(), count
+        assert found == np.count_nonzero(flags) < count + 10, count
 
 
 def test_a_block_at_any_address(kernels: Kernels) -> None:
@@ -80,20 +80,20 @@ def test_a_block_at_any_address(kernels: Kernels) -> None:
 NOISE = np.random.default_rng(2).integers(0, 2**32, (360, 8), np.uint32)
 
 
-@pytest.mark.parametrize("factor", [1, 2, 3, 5, 60, 64, 72, 120, 360])
-def test_fold_and_unite(kernels: Kernels, factor: int) -> None:
-    count = 360 - 360 % factor
-    folded = np.full((count // factor + 1, 8), 5, np.uint32)
-    kernels.fold(NOISE[:count], factor, folded[:-1])
-    runs = NOISE[:count].reshape(-1, factor, 8)
-    assert np.array_equal(folded[:-1], np.bitwise_or.reduce(runs, axis=1))
-    assert (folded[-1] == 5).all()
-    union = np.vstack([NOISE[:count][::-1], NOISE[:1]])
-    before = union.copy()
-    kernels.unite(union[:-1], folded[:-1])
-    expected = before[:-1] | np.repeat(folded[:-1], factor, axis=0)
-    assert np.array_equal(union[:-1], expected)
-    assert np.array_equal(union[-1], before[-1])
+def test_fold_and_unite(kernels: Kernels) -> None:
+    for factor in (1, 2, 3, 5, 60, 64, 72, 120, 360):
+        count = 360 - 360 % factor
+        folded = np.full((count // factor + 1, 8), 5, np.uint32)
+        kernels.fold(NOISE[:count], factor, folded[:-1])
+        runs = NOISE[:count].reshape(-1, factor, 8)
+        assert np.array_equal(folded[:-1], np.bitwise_or.reduce(runs, axis=1))
+        assert (folded[-1] == 5).all()
+        union = np.vstack([NOISE[:count][::-1], NOISE[:1]])
+        before = union.copy()
+        kernels.unite(union[:-1], folded[:-1])
+        expected = before[:-1] | np.repeat(folded[:-1], factor, axis=0)
+        assert np.array_equal(union[:-1], expected)
+        assert np.array_equal(union[-1], before[-1])
 
 
 @pytest.mark.parametrize("num_blocks", [1, 2, 7, 360])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from parquet_bloomwriter import bloomify
 from tests.readers.engines import ClickHouse, DataFusion, DuckDB, Engine, Spark, equals
+from tests.support.draws import drawn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,30 +33,30 @@ def test_there_are_files_of_every_writer() -> None:
     assert {Path(file).parent.name for file in FILES} == writers == set(FOR_SPARK)
 
 
-@pytest.mark.parametrize("number", range(len(FILES)), ids=FILES)
-def test_all_rows_are_the_same(number: int, tmp_path: Path) -> None:
-    """Each file has one placement, and half of the readers beside pyarrow.
-
-    Neighbours, which are of one writer, have different ones.
-    """
-    file, placement = FILES[number], PLACEMENTS[number % len(PLACEMENTS)]
-    old, new = FIXTURES / file, tmp_path / "new.parquet"
-    bloomify(old, output=new, placement=placement)
-    readers = [_by_polars, _by_fastparquet, *(engine.rows for engine in ENGINES)]
-    some = [one for place, one in enumerate(readers) if place % 2 == number % 2]
-    if (ENGINES[-1].name, file) in UNSTEADY:
-        some = readers[:-1]
-    for read in (_by_pyarrow, *some):
-        assert read(new) == read(old), read
+def test_all_rows_are_the_same(tmp_path: Path) -> None:
+    """Each file has one placement, and half of the readers beside pyarrow: others in each run."""
+    shift = secrets.randbelow(2 * len(PLACEMENTS))
+    for number, file in enumerate(FILES, shift):
+        old, new = FIXTURES / file, tmp_path / f"{number}.parquet"
+        bloomify(old, output=new, placement=PLACEMENTS[number % len(PLACEMENTS)])
+        readers = [_by_polars, _by_fastparquet, *(engine.rows for engine in ENGINES)]
+        some = [one for place, one in enumerate(readers) if place % 2 == number % 2]
+        if (ENGINES[-1].name, file) in UNSTEADY:
+            some = readers[:-1]
+        differences = [read for read in (_by_pyarrow, *some) if read(new) != read(old)]
+        assert (file, differences) == (file, [])
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_values_are_found(file: str, tmp_path: Path) -> None:
-    old, new = FIXTURES / file, tmp_path / "new.parquet"
-    bloomify(old, output=new, replace=True)
-    for engine in _steady(file):
-        conditions = _conditions(engine, old)
-        assert engine.counts(new, conditions) == engine.counts(old, conditions)
+def test_values_are_found(tmp_path: Path) -> None:
+    """In a third of the files, and by all engines: others in each run."""
+    for number, file in enumerate(drawn(FILES, len(FILES) // 3)):
+        old, new = FIXTURES / file, tmp_path / f"{number}.parquet"
+        bloomify(old, output=new, replace=True)
+        for engine in ENGINES:
+            if (engine.name, file) not in UNSTEADY:
+                conditions = _conditions(engine, old)
+                found, expected = (engine.counts(path, conditions) for path in (new, old))
+                assert (file, found) == (file, expected)
 
 
 FOR_SPARK = {
@@ -88,10 +90,6 @@ def test_spark_finds_what_it_wrote(tmp_path: Path, spark: SparkSession) -> None:
     answers = Spark(spark).counts(new, conditions)
     assert answers == Spark(spark).counts(old, conditions)
     assert all(int(answer) > 0 for answer in answers)
-
-
-def _steady(file: str) -> list[Engine]:
-    return [engine for engine in ENGINES if (engine.name, file) not in UNSTEADY]
 
 
 def _conditions(engine: Engine, path: Path) -> list[str]:

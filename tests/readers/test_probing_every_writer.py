@@ -18,6 +18,7 @@ from parquet_bloomwriter.verbs.bloom_file import BloomFile
 from parquet_bloomwriter.verbs.probe import probe
 from tests.support import compact
 from tests.support.asking import found_in
+from tests.support.draws import drawn
 from tests.support.probing import ask
 
 if TYPE_CHECKING:
@@ -49,17 +50,17 @@ def test_there_are_filters_of_every_writer_that_writes_them() -> None:
     assert {Path(file).parent.name for file in FILTERED} == WRITERS_OF_FILTERS
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_every_value_might_match_where_it_is(file: str) -> None:
-    asked = ask(FIXTURES / file)
-    assert asked.problems == []
-    assert (asked.refused, asked.reasons) == ("", [])
-    assert asked.num_probes > 0
-    assert not [kind for kind in asked.evidence if kind.startswith("unread")]
-    if file in FILTERED:
-        assert asked.num_lookups > 20 * asked.num_filters > 0
-    if file in RULED_OUT_BY:
-        assert asked.evidence[RULED_OUT_BY[file]] > 10
+def test_every_value_might_match_where_it_is() -> None:
+    """In half of the files, others in each run."""
+    for file in drawn(FILES, len(FILES) // 2):
+        asked = ask(FIXTURES / file)
+        assert (file, asked.problems, asked.refused, asked.reasons) == (file, [], "", [])
+        assert asked.num_probes > 0
+        assert not [kind for kind in asked.evidence if kind.startswith("unread")]
+        if file in FILTERED:
+            assert asked.num_lookups > 20 * asked.num_filters > 0
+        if file in RULED_OUT_BY:
+            assert asked.evidence[RULED_OUT_BY[file]] > 10
 
 
 @pytest.mark.parametrize("file", FILTERED)

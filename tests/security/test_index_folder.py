@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +22,7 @@ from parquet_bloomwriter.index.layout import LOG
 from parquet_bloomwriter.spark.plan.catalog import matching_indexes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 NAME = "ids"
@@ -122,31 +123,42 @@ def test_paths_that_lead_out_of_the_folder_are_no_entry(table: Path, path: str) 
         attempt(action, table)
 
 
-@pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.parametrize("field", ["id", "version", "next_file_id", "num_files", "created_ms"])
-def test_numbers_beyond_all_reason_are_told_of(table: Path, field: str, action: str) -> None:
-    append(index_folder(table, NAME), **{field: 10**30})
-    attempt(action, table)
+T = TypeVar("T")
 
 
-@pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.parametrize("status", ["ACTIVE", "REFRESHING"])
-def test_times_that_no_calendar_has_are_told_of(table: Path, status: str, action: str) -> None:
-    append(index_folder(table, NAME), state=status, created_ms=2**62)
-    attempt(action, table)
+def of_copies(table: Path, cases: Iterable[T]) -> Iterator[tuple[T, str, Path]]:
+    """Yield each case with each action, and a copy of the table's folder in its place."""
+    aside = table.with_name("aside")
+    shutil.copytree(table, aside)
+    for case in cases:
+        for action in ACTIONS:
+            sys.stdout.write(f"{case} {action}\n")
+            shutil.rmtree(table)
+            shutil.copytree(aside, table)
+            yield case, action, table
 
 
-@pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.parametrize("place", ["log", "manifest", "part", "global"])
-def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(
-    table: Path, place: str, action: str
-) -> None:
-    path = _place(table, place)
-    path.unlink()
-    os.mkfifo(path)
-    _with_size(table, place, 0)
-    with no_hang(QUICK):
-        attempt(action, table)
+def test_numbers_beyond_all_reason_are_told_of(table: Path) -> None:
+    fields = ["id", "version", "next_file_id", "num_files", "created_ms"]
+    for field, action, copy in of_copies(table, fields):
+        append(index_folder(copy, NAME), **{field: 10**30})
+        attempt(action, copy)
+
+
+def test_times_that_no_calendar_has_are_told_of(table: Path) -> None:
+    for status, action, copy in of_copies(table, ["ACTIVE", "REFRESHING"]):
+        append(index_folder(copy, NAME), state=status, created_ms=2**62)
+        attempt(action, copy)
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(table: Path) -> None:
+    for place, action, copy in of_copies(table, ["log", "manifest", "part", "global"]):
+        path = _place(copy, place)
+        path.unlink()
+        os.mkfifo(path)
+        _with_size(copy, place, 0)
+        with no_hang(QUICK):
+            attempt(action, copy)
 
 
 @pytest.mark.parametrize("place", ["log", "manifest", "part", "global"])

@@ -35,53 +35,53 @@ def test_conditions_are_read(text: str, tree: str) -> None:
     assert to_text(read_condition(text, COLUMNS)) == tree
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "\"name\" = 'name'",  # a string, to Spark
-        'name = "bob"',
-        r"name = 'a\\b'",
-        r"name = 'it\'s'",
-        "name = 'it''s'",
-        "name = 'a' 'b'",
-        "name = r'a'",
-        "name = n 'a'",
-        "name = '${x}'",
-        "id = ${x}",
-        "id = 42L",
-        "id = 1e3",
-        "id = .5",
-        "id = 5.",
-        "id = 0x1F",
-        "id = 42 -- comment",
-        "id = 42 /* comment */",
-        "id -> 42",
-        "!(id = 5)",
-        "id % 2 = 0",
-        "id = 1 | 2",
-        "id::int = 5",
-        "id = :parameter",
-        "id = ?",
-        "name COLLATE UTF8_LCASE = 'a'",
-        "name RLIKE 'a'",
-        "CASE WHEN id = 1 THEN true END",
-        "id IN (SELECT 1)",
-        "t.id = 5",
-        "s . x = 5",
-        "`s.x` = 5",
-        "user = 'bob'",
-        "other = 5",
-        "TIMESTAMP_NTZ '2024-01-01' = day",
-        "id = 1 AND",
-        "id = 1;",
-        "f(id = 1",
-        "WHERE id = 1",
-        "",
-    ],
-)
-def test_conditions_that_may_mean_something_else_are_not_read(text: str) -> None:
-    with pytest.raises(NotUnderstood):
-        read_condition(text, COLUMNS)
+UNREAD = [
+    "\"name\" = 'name'",  # a string, to Spark
+    'name = "bob"',
+    r"name = 'a\\b'",
+    r"name = 'it\'s'",
+    "name = 'it''s'",
+    "name = 'a' 'b'",
+    "name = r'a'",
+    "name = n 'a'",
+    "name = '${x}'",
+    "id = ${x}",
+    "id = 42L",
+    "id = 1e3",
+    "id = .5",
+    "id = 5.",
+    "id = 0x1F",
+    "id = 42 -- comment",
+    "id = 42 /* comment */",
+    "id -> 42",
+    "!(id = 5)",
+    "id % 2 = 0",
+    "id = 1 | 2",
+    "id::int = 5",
+    "id = :parameter",
+    "id = ?",
+    "name COLLATE UTF8_LCASE = 'a'",
+    "name RLIKE 'a'",
+    "CASE WHEN id = 1 THEN true END",
+    "id IN (SELECT 1)",
+    "t.id = 5",
+    "s . x = 5",
+    "`s.x` = 5",
+    "user = 'bob'",
+    "other = 5",
+    "TIMESTAMP_NTZ '2024-01-01' = day",
+    "id = 1 AND",
+    "id = 1;",
+    "f(id = 1",
+    "WHERE id = 1",
+    "",
+]
+
+
+def test_conditions_that_may_mean_something_else_are_not_read() -> None:
+    for text in UNREAD:
+        with pytest.raises(NotUnderstood):
+            pytest.fail(f"{text}: {read_condition(text, COLUMNS)}")
 
 
 def test_long_lists_are_read() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import shutil
+import secrets
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
@@ -16,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter.index.layout import HOME
 from tests.support.delta_tables import make_table
+from tests.support.draws import drawn
 from tests.support.first_use import USES
 from tests.support.iceberg_tables import plain
 
@@ -102,16 +101,9 @@ def test_files_that_begin_while_pyarrow_is_imported(folder: Path) -> None:
     check_loop(folder, DURING_AN_IMPORT + LOOP.replace(": bloomify(", ": add("))
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.shares)])
-def test_first_use_of_the_library(folder: Path, rounds: int) -> None:
-    for number in range(rounds):
-        names = random.sample(sorted(USES), 8)
-        use_first(folder, str(number), *names)
-        shutil.rmtree(folder / HOME, ignore_errors=True)
-
-
-def use_first(folder: Path, seed: str, *names: str) -> None:
+def test_first_use_of_the_library(folder: Path) -> None:
     """Let threads use the library, each in another way; imports are slow."""
+    seed, names = str(secrets.randbelow(1000)), drawn(sorted(USES), 8)
     arguments = (seed, str(folder / HEALTHY[0]), *names)
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.first_use", *arguments],
@@ -123,29 +115,23 @@ def use_first(folder: Path, seed: str, *names: str) -> None:
     assert (done.stdout, done.stderr) == ("{}\n", ""), f"again: first_use {' '.join(arguments)}"
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.shares)])
-def test_a_busy_machine(folder: Path, rounds: int) -> None:
+def test_a_busy_machine(folder: Path) -> None:
     with load():
-        for _ in range(rounds):
-            check_loop(folder)
-            check_command(folder)
+        check_loop(folder)
+        check_command(folder)
 
 
 @pytest.mark.shares
 def test_commands_say_what_one_thread_says(
     folder: Path, tmp_path: Path, warehouse: Warehouse
 ) -> None:
+    """Each verb of one of three tables, drawn anew in each run."""
     delta = make_table(tmp_path / "delta", num_files=6, rows=50)
     iceberg = warehouse.url(plain(warehouse).name)
     tables = (str(folder), str(delta), iceberg)
-    commands: list[tuple[str, ...]] = [
-        *(("inspect", table) for table in tables),
-        *(("verify", table) for table in tables),
-        *(("advise", table) for table in tables),
-        *(("add", table, "--columns", "id", "--dry-run") for table in tables),
-        *(("strip", table, "--dry-run") for table in tables),
-    ]
-    for command in commands:
+    options = {"add": ("--columns", "id", "--dry-run"), "strip": ("--dry-run",)}
+    for verb in ("inspect", "verify", "advise", "add", "strip"):
+        command = (verb, drawn(tables, 1)[0], *options.get(verb, ()))
         said = [document(*command, jobs=jobs) for jobs in (1, 4)]
         assert said[0] == said[1], command
 

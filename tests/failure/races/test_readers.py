@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.probing.report import ProbeReport
 
-REPLACEMENTS = 12
+REPLACEMENTS = 6
 
 
 @pytest.fixture(scope="module")
