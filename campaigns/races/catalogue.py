@@ -78,7 +78,7 @@ def groups(with_: Hands) -> list[Group]:
             key=f"full/{name}",
             what=f"full disk: {name}",
             tries=partial(full_disks.tries, warm, name),
-            num_quick=4,
+            num_quick=2,
         )
         for name in full_disks.names()
     ]
@@ -87,7 +87,7 @@ def groups(with_: Hands) -> list[Group]:
             key=f"meddling/{done}",
             what=f"changed meanwhile: {done}",
             tries=partial(_meddling, with_, done),
-            num_quick=6,
+            num_quick=3,
         )
         for done in meddling.DONE
     ]

@@ -72,7 +72,7 @@ def own_changes(bench: Bench, scenario: str) -> list[Call]:
     """
     found = changes(bench, scenario)
     if [call.name for call in found] == [call.name for call in changes(bench, MAIN)]:
-        return found[OTHERS.index(scenario) % 3 :: 4]
+        return found[OTHERS.index(scenario) % 6 :: 6]
     synced = next(nth for nth, call in enumerate(found) if call.name == "fsync")
     return [call for call in found[synced:] if call.name != "flock"]
 
@@ -101,7 +101,7 @@ def test_every_kind_of_change_is_met(bench: Bench) -> None:
 
 def test_a_kill_at_every_change(bench: Bench) -> None:
     """And at a few of the calls that change nothing."""
-    places = dict.fromkeys([*changes(bench, MAIN), *all_places(bench, MAIN)[::12]])
+    places = dict.fromkeys([*changes(bench, MAIN), *all_places(bench, MAIN)[::24]])
     survive(bench, MAIN, [f"{call.place}/{KILL}" for call in places])
 
 
@@ -111,10 +111,10 @@ def test_a_kill_at_every_change_of_its_own(bench: Bench, scenario: str) -> None:
 
 
 def test_errors_at_every_change(bench: Bench) -> None:
-    """Each error at every other change, so that each change meets half of the errors."""
+    """Each error at a few changes, so that each change meets a few of the errors."""
     found = changes(bench, MAIN)
     tries = [
-        f"{call.place}/{error}" for nth, error in enumerate(ERRORS) for call in found[nth % 2 :: 2]
+        f"{call.place}/{error}" for nth, error in enumerate(ERRORS) for call in found[nth % 3 :: 3]
     ]
     survive(bench, MAIN, tries)
 
@@ -127,7 +127,7 @@ def test_errors_in_turn(bench: Bench) -> None:
         survive(bench, scenario, tries)
 
 
-@pytest.mark.parametrize(("kind", "step"), [("disk full", 1), ("read-only", 3), ("disk gone", 3)])
+@pytest.mark.parametrize(("kind", "step"), [("disk full", 2), ("read-only", 6), ("disk gone", 6)])
 def test_from_a_change_on(bench: Bench, kind: str, step: int) -> None:
     faults = [name for name in bench.reference(MAIN).faults if name.endswith(kind)]
     tries = [name.split("/", 2)[2] for name in faults]
@@ -138,7 +138,7 @@ def test_from_a_change_on(bench: Bench, kind: str, step: int) -> None:
 def test_the_thread_that_builds_filters(bench: Bench) -> None:
     places = all_places(bench, MAIN, WORKER)
     kinds = cycle([KILL, *ERRORS])
-    tries = [f"{call.place}/{kind}" for call, kind in zip(places[::3], kinds, strict=False)]
+    tries = [f"{call.place}/{kind}" for call, kind in zip(places[::6], kinds, strict=False)]
     survive(bench, MAIN, tries, gate=WORKER)
 
 
