@@ -192,26 +192,18 @@ def test_an_index_is_described_by_column(hs: Hyperspace, table: Path) -> None:
         assert filters.select("fileName", "BFBinary").count() == FILES
 
 
-@pytest.mark.parametrize("mode", ["full", "incremental", "quick"])
-def test_an_index_is_refreshed(hs: Hyperspace, table: Path, mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [None, "quick"])
+def test_an_index_is_refreshed(hs: Hyperspace, table: Path, mode: Mode | None) -> None:
     hs.create_index(hs.spark.read.parquet(str(table)), IDS)
     write(table / "no-suffix", range(1000, 1003))
     (table / "0.parquet").unlink()
-    report = hs.refresh_index("ids", mode)
-    assert (report.action, report.num_files) == (f"refresh {mode}", FILES)
+    report = hs.refresh_index("ids", mode) if mode else hs.refreshIndex("ids")
+    assert (report.action, report.num_files) == (f"refresh {mode or 'incremental'}", FILES)
     (row,) = hs.index("ids").collect()
     assert (row.appendedFiles, row.deletedFiles) == (0, 0)
     df = hs.spark.read.parquet(str(table)).transform(hs.where("id = 1001"))
     assert [one.id for one in df.collect()] == [1001]
     assert metrics_of(df).num_files == 1
-
-
-def test_refreshing_is_incremental_by_default_as_in_the_library(
-    hs: Hyperspace, table: Path
-) -> None:
-    hs.create_index(hs.spark.read.parquet(str(table)), IDS)
-    write(table / "new.parquet", range(3))
-    assert hs.refreshIndex("ids").action == "refresh incremental"
 
 
 def test_an_index_is_deleted_restored_and_vacuumed(hs: Hyperspace, table: Path) -> None:

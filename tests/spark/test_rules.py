@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import clear_cache, index
+from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.spark import Hyperspace, rules
@@ -25,6 +25,7 @@ from parquet_bloomwriter.spark.rules import session as rules_session
 from parquet_bloomwriter.spark.rules.session import method_of
 from tests.spark.conftest import INTERPRETED
 from tests.spark.metrics import metrics_of
+from tests.support.draws import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -185,21 +186,19 @@ def test_elements_of_arrays_and_maps(session: SparkSession, tmp_path: Path) -> N
     assert found == conditions
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_wherever_the_relation_stands(table: str, session: SparkSession) -> None:
+    session.read.parquet(table).createOrReplaceTempView("events")
+    queries = [
         "SELECT * FROM parquet.`{table}` WHERE id = {id}",
         "WITH e AS (SELECT id, kind FROM events) SELECT kind FROM e WHERE id = {id}",
         "SELECT count(*) FROM events WHERE id = {id} GROUP BY kind",
         "SELECT (SELECT max(kind) FROM events WHERE id = {id})",
         "SELECT 1 WHERE EXISTS (SELECT 1 FROM events WHERE id = {id})",
         "SELECT * FROM (SELECT id FROM events UNION ALL SELECT id FROM events) WHERE id = {id}",
-    ],
-)
-def test_wherever_the_relation_stands(table: str, session: SparkSession, query: str) -> None:
-    session.read.parquet(table).createOrReplaceTempView("events")
-    df = same_answer(session, query.format(table=table, id=an_id(table, 5)))
-    assert {scan.num_files for scan in metrics_of(df).scans} == {1}
+    ]
+    for query in drawn(queries, 3):
+        df = same_answer(session, query.format(table=table, id=an_id(table, 5)))
+        assert {scan.num_files for scan in metrics_of(df).scans} == {1}
 
 
 def test_partitioned_catalog_tables(session: SparkSession, tmp_path: Path) -> None:
@@ -280,9 +279,10 @@ def test_probes_are_compiled_too(table: str, other: str, session: SparkSession) 
     assert metrics_of(df).num_probes == 1
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_joins(table: str, other: str, session: SparkSession) -> None:
+    """A third of these, others in each run."""
+    views(session, table, other)
+    queries = [
         "SELECT * FROM a JOIN b ON a.id = b.k",
         "SELECT * FROM b JOIN a ON b.k = a.id AND b.v > a.kind",
         "SELECT * FROM b, a WHERE b.k = a.id",
@@ -298,11 +298,9 @@ def test_probes_are_compiled_too(table: str, other: str, session: SparkSession) 
         "SELECT * FROM b JOIN (SELECT DISTINCT id FROM a) q ON b.k = q.id",
         "SELECT * FROM b JOIN a ON b.k = a.id JOIN b c ON c.k = a.id",  # shuffled once
         "SELECT * FROM (SELECT /*+ REPARTITION(3) */ * FROM b) q JOIN a ON q.k = a.id",
-    ],
-)
-def test_joins(table: str, other: str, session: SparkSession, query: str) -> None:
-    views(session, table, other)
-    assert metrics_of(same_answer(session, query)).num_probes == 1
+    ]
+    for query in drawn(queries, 5):
+        assert metrics_of(same_answer(session, query)).num_probes == 1
 
 
 def test_joins_without_probes(table: str, other: str, session: SparkSession) -> None:
@@ -374,28 +372,28 @@ KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("type_", "stored_as_integers"),
-    [*((type_, True) for type_ in KEYS), *((t, False) for t in KEYS if t.startswith("decimal"))],
-)
-def test_join_keys_of_every_type(
-    session: SparkSession, tmp_path: Path, type_: str, *, stored_as_integers: bool
-) -> None:
-    kind, values = KEYS[type_]
-    column = pa.array(values, kind)
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        pq.write_table(
-            pa.table({"k": column}),
-            tmp_path / name / "part.parquet",
-            store_decimal_as_integer=stored_as_integers,
-        )
-    index.create(tmp_path / "a", ["k"], name="keys")
-    views(session, str(tmp_path / "a"), str(tmp_path / "b"))
-    query = "SELECT * FROM b LEFT SEMI JOIN a ON a.k = b.k"
-    df = same_answer(session, query, num_rows=len(values) - 1)
-    is_hashed_alike = stored_as_integers or not type_.startswith("decimal")
-    assert metrics_of(df).num_probes == (1 if is_hashed_alike else 0)
+def test_join_keys_of_every_type(session: SparkSession, tmp_path: Path) -> None:
+    """One join on keys of all types at once; only decimals that are bytes have no probe."""
+    columns = {name: pa.array(values, kind) for name, (kind, values) in KEYS.items()}
+    joins = []
+    for number, (type_, column) in enumerate(columns.items()):
+        for stored_as_integers in (True, False) if type_.startswith("decimal") else (True,):
+            root = tmp_path / f"{number}{stored_as_integers}"
+            for name in ("a", "b"):
+                (root / name).mkdir(parents=True)
+                pq.write_table(
+                    pa.table({"k": column}),
+                    root / name / "part.parquet",
+                    store_decimal_as_integer=stored_as_integers,
+                )
+            index.create(root / "a", ["k"], name="keys")
+            a, b = (f"parquet.`{root / name}`" for name in ("a", "b"))
+            join = f"SELECT hash(b.k), '{type_}' FROM {b} b LEFT SEMI JOIN {a} a ON a.k = b.k"  # noqa: S608
+            joins.append(join)
+    num_rows = sum(len(column) - 1 for column in columns.values())
+    num_rows += sum(len(columns[name]) - 1 for name in columns if name.startswith("decimal"))
+    df = same_answer(session, " UNION ALL ".join(joins), num_rows=num_rows)
+    assert metrics_of(df).num_probes == len(KEYS)
 
 
 # Changes.
@@ -407,20 +405,6 @@ def changing(tmp_path: Path) -> str:
     path = write(tmp_path / "t", [events(i) for i in range(4)])
     index.create(path, ["id"], name="ids")
     return path
-
-
-def test_appended_files_are_read(changing: str, session: SparkSession) -> None:
-    pq.write_table(pa.table({"id": [-1]}), Path(changing) / "more.parquet")
-    session.read.parquet(changing).createOrReplaceTempView("a")
-    df = same_answer(session, "SELECT id FROM a WHERE id = -1", num_rows=1)
-    assert metrics_of(df).num_files == 1
-
-
-def test_overwritten_files_are_read(changing: str, session: SparkSession) -> None:
-    target = Path(changing) / "part-01.parquet"
-    pq.write_table(pa.table({"id": [-1]}), target)
-    session.read.parquet(changing).createOrReplaceTempView("a")
-    same_answer(session, "SELECT id FROM a WHERE id = -1", num_rows=1)
 
 
 def test_an_index_that_was_made_anew_from_nothing_counts(
@@ -523,20 +507,11 @@ def test_a_decision_tells_what_was_read(table: str, session: SparkSession) -> No
     assert decision.bytes_kept == sizes["part-02.parquet"]
 
 
-@pytest.mark.parametrize(
-    ("condition", "code"),
-    [
-        ("kind = 1", Code.NO_USABLE_CONDITION),
-        ("id > 5", Code.NO_USABLE_CONDITION),
-    ],
-)
-def test_a_decision_tells_why_not(
-    table: str, session: SparkSession, condition: str, code: Code
-) -> None:
-    (decision,) = rules.trace(session.read.parquet(table).where(condition))
+def test_a_decision_tells_why_not(table: str, session: SparkSession) -> None:
+    (decision,) = rules.trace(session.read.parquet(table).where("kind = 1"))
     assert decision.index == "ids"
     assert decision.reason is not None
-    assert decision.reason.code is code
+    assert decision.reason.code is Code.NO_USABLE_CONDITION
 
 
 def test_a_broken_index_changes_nothing(changing: str, session: SparkSession) -> None:
@@ -548,14 +523,6 @@ def test_a_broken_index_changes_nothing(changing: str, session: SparkSession) ->
     (decision,) = rules.trace(df)
     assert decision.reason is not None
     assert decision.reason.code is Code.INDEX_BROKEN
-
-
-def test_caches_can_be_cleared(table: str, session: SparkSession) -> None:
-    session.read.parquet(table).createOrReplaceTempView("a")
-    sql = f"SELECT * FROM a WHERE id = {an_id(table, 2)}"  # noqa: S608
-    for _ in range(2):
-        assert metrics_of(same_answer(session, sql)).num_files == 1
-        clear_cache()
 
 
 def test_an_error_in_python_changes_nothing(

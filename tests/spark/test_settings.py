@@ -14,6 +14,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.spark import Hyperspace, rules, settings
 from tests.spark.metrics import metrics_of
+from tests.support.draws import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -58,52 +59,55 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
         spark.conf.unset(name)
 
 
-@pytest.mark.parametrize(("name", "text"), pairs(GOOD))
-def test_what_is_understood(name: str, text: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert settings.read_setting(name, text) == GOOD[name][text]
+def test_what_is_understood(caplog: pytest.LogCaptureFixture) -> None:
+    for name, text in pairs(GOOD):
+        assert (name, text, settings.read_setting(name, text)) == (name, text, GOOD[name][text])
     assert caplog.records == []
 
 
-@pytest.mark.parametrize(("name", "text"), pairs(BAD))
 def test_what_is_not_is_told_once_and_the_default_counts(
-    name: str, text: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "_warned", set())
-    usual = settings.read_setting(name, settings.DEFAULTS[name])
-    assert [settings.read_setting(name, text) for _ in range(3)] == [usual] * 3
-    (record,) = caplog.records
-    assert (record.levelno, name in record.getMessage()) == (logging.WARNING, True)
-    assert f'set to "{text}"' in record.getMessage()
-    assert record.getMessage().endswith(f"the default counts, {settings.DEFAULTS[name]}")
+    for name, text in pairs(BAD):
+        caplog.clear()
+        monkeypatch.setattr(settings, "_warned", set())
+        usual = settings.read_setting(name, settings.DEFAULTS[name])
+        assert [settings.read_setting(name, text) for _ in range(3)] == [usual] * 3, (name, text)
+        (record,) = caplog.records
+        assert (record.levelno, name in record.getMessage()) == (logging.WARNING, True)
+        assert f'set to "{text}"' in record.getMessage()
+        assert record.getMessage().endswith(f"the default counts, {settings.DEFAULTS[name]}")
 
 
-@pytest.mark.parametrize("text", [text for _, text in pairs(GOOD) + pairs(BAD) if "." not in text])
-def test_bytes_are_read_as_spark_reads_them(spark: SparkSession, text: str) -> None:
+def test_bytes_are_read_as_spark_reads_them(spark: SparkSession) -> None:
     from pyspark.errors import IllegalArgumentException
 
     conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "7")
-    try:
-        spark.conf.set("spark.sql.files.maxPartitionBytes", text)
-        expected = conf.filesMaxPartitionBytes()
-    except IllegalArgumentException:
-        expected = None
-    finally:
-        spark.conf.unset("spark.sql.files.maxPartitionBytes")
-    try:
-        found = settings._bytes(text.strip())  # noqa: SLF001
-    except ValueError:
-        found = None
+    expected: dict[str, object] = {}
+    found: dict[str, object] = {}
+    for text in {text for _, text in pairs(GOOD) + pairs(BAD) if "." not in text}:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", "7")
+        try:
+            spark.conf.set("spark.sql.files.maxPartitionBytes", text)
+            expected[text] = conf.filesMaxPartitionBytes()
+        except IllegalArgumentException:
+            expected[text] = None
+        finally:
+            spark.conf.unset("spark.sql.files.maxPartitionBytes")
+        try:
+            found[text] = settings._bytes(text.strip())  # noqa: SLF001
+        except ValueError:
+            found[text] = None
     assert found == expected
 
 
-@pytest.mark.parametrize(("name", "text"), pairs(BAD))
-def test_enable_refuses_what_is_not(session: SparkSession, name: str, text: str) -> None:
-    session.conf.set(name, text)
-    with pytest.raises(InvalidArgument, match=f"^{name} is set to "):
-        Hyperspace(session).enable()
-    assert not rules.is_enabled(session)
-    session.conf.unset(name)
+def test_enable_refuses_what_is_not(session: SparkSession) -> None:
+    for name, text in pairs(BAD):
+        session.conf.set(name, text)
+        with pytest.raises(InvalidArgument, match=f"^{name} is set to "):
+            Hyperspace(session).enable()
+        assert not rules.is_enabled(session), (name, text)
+        session.conf.unset(name)
     Hyperspace(session).enable()
     assert rules.is_enabled(session)
 
@@ -130,29 +134,32 @@ def num_probes(df: DataFrame) -> int:
     return metrics_of(again).num_probes
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        (settings.MIN_JOIN_BYTES, "1b", 1),
-        (settings.MIN_JOIN_BYTES, "-1", 1),
-        (settings.MIN_JOIN_BYTES, "10MB", 0),
-        (settings.MIN_JOIN_BYTES, "ten", 0),  # as by default
-        (settings.MAX_APPENDED_BYTES, "1m", 1),
-        (settings.MAX_APPENDED_BYTES, "1b", 0),
-        (settings.MAX_APPENDED_BYTES, "1 MiB", 1),
-        (settings.MAX_APPENDED, "1e0", 1),
-        (settings.MAX_APPENDED, "0.0001", 0),
-        (settings.MAX_APPENDED, "60%", 1),
-        (settings.HYBRID_ENABLED, "FALSE", 0),
-        (settings.HYBRID_ENABLED, "yes", 1),
-    ],
-)
-def test_a_join_goes_by_what_is_set_later(
-    session: SparkSession, joined: DataFrame, name: str, text: str, expected: int
-) -> None:
-    if name != settings.MAX_APPENDED:
-        session.conf.set(settings.MAX_APPENDED, "1.0")
-    session.conf.set(name, text)
-    assert num_probes(joined) == expected, rules.trace(joined)
-    codes = [one.reason.code for one in rules.trace(joined) if one.reason is not None]
-    assert Code.INTERNAL_ERROR not in codes
+SET_LATER = [
+    (settings.MIN_JOIN_BYTES, "1b", 1),
+    (settings.MIN_JOIN_BYTES, "-1", 1),
+    (settings.MIN_JOIN_BYTES, "10MB", 0),
+    (settings.MIN_JOIN_BYTES, "ten", 0),  # as by default
+    (settings.MAX_APPENDED_BYTES, "1m", 1),
+    (settings.MAX_APPENDED_BYTES, "1b", 0),
+    (settings.MAX_APPENDED_BYTES, "1 MiB", 1),
+    (settings.MAX_APPENDED, "1e0", 1),
+    (settings.MAX_APPENDED, "0.0001", 0),
+    (settings.MAX_APPENDED, "60%", 1),
+    (settings.HYBRID_ENABLED, "FALSE", 0),
+    (settings.HYBRID_ENABLED, "yes", 1),
+]
+
+
+def test_a_join_goes_by_what_is_set_later(session: SparkSession, joined: DataFrame) -> None:
+    """By half of these settings, others in each run."""
+    for name, text, expected in drawn(SET_LATER, len(SET_LATER) // 2):
+        for other in (settings.MIN_JOIN_BYTES, settings.MAX_APPENDED_BYTES, settings.MAX_APPENDED):
+            session.conf.unset(other)
+        session.conf.unset(settings.HYBRID_ENABLED)
+        session.conf.set(settings.MIN_JOIN_BYTES, "1")
+        if name != settings.MAX_APPENDED:
+            session.conf.set(settings.MAX_APPENDED, "1.0")
+        session.conf.set(name, text)
+        assert num_probes(joined) == expected, rules.trace(joined)
+        codes = [one.reason.code for one in rules.trace(joined) if one.reason is not None]
+        assert Code.INTERNAL_ERROR not in codes

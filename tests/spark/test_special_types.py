@@ -24,6 +24,7 @@ from parquet_bloomwriter.spark import rules
 from tests.spark.both_ways import all_both_ways, both_ways, eager_session, set_for_now
 from tests.spark.generated.tables import quoted
 from tests.spark.metrics import metrics_of
+from tests.spark.test_special import by_sql
 from tests.support.draws import drawn
 
 if TYPE_CHECKING:
@@ -497,5 +498,5 @@ def test_char_and_varchar_of_the_catalog(session: SparkSession, tmp_path: Path) 
         f"SELECT x.c, y.v FROM padded x JOIN padded y ON {keys}"
         for keys in ("x.c = y.c", "x.c = y.v", "x.v = y.v", "x.v = y.c")
     ]
-    all_both_ways(session, [lambda one, text=text: one.sql(text) for text in asked])
+    all_both_ways(session, [by_sql(text) for text in asked])
     session.sql("DROP TABLE padded")

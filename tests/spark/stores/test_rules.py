@@ -22,27 +22,24 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from parquet_bloomwriter.index.contract import Contract
     from tests.spark.stores.conftest import Events
     from tests.stores.servers import Store
 
 
-def indexed(
-    session: SparkSession, events: Events, home: str | None = None, contract: Contract = "checked"
-) -> Hyperspace:
+def indexed(session: SparkSession, events: Events, home: str | None = None) -> Hyperspace:
     hs = Hyperspace(session, home)
     config = BFIndexConfig("ids", ["id"], fpp=1e-6)
-    report = hs.create_index(events.frame(session), config, contract=contract)
+    report = hs.create_index(events.frame(session), config)
     assert report.num_files == NUM_FILES
     return hs
 
 
-@pytest.mark.parametrize("place", ["beside", "bucket"])
 def test_only_files_that_can_match_are_opened(
-    session: SparkSession, events: Events, store: Store, place: str
+    session: SparkSession, events: Events, store: Store
 ) -> None:
-    other = store.new_bucket() if place == "bucket" else ""
-    hs = indexed(session, events, f"s3a://{other}/indexes" if other else None)
+    """The index lies in another bucket; those of other tests lie beside their table."""
+    other = store.new_bucket()
+    hs = indexed(session, events, f"s3a://{other}/indexes")
     hs.enable()
     hs.disable()  # and know the home of the indexes
     found = both_ways(session, lambda one: events.frame(one).where(f"id = {3 + STEP}"))
@@ -51,8 +48,7 @@ def test_only_files_that_can_match_are_opened(
     assert [row.id for row in by_name.collect()] == [3 + STEP]
     assert metrics_of(by_name).num_files == 1
     assert [row.name for row in hs.indexes().collect()] == ["ids"]
-    if other:
-        store.delete_bucket(other)
+    store.delete_bucket(other)
 
 
 def test_the_index_of_a_table_on_disk_is_on_the_store(
@@ -129,9 +125,8 @@ def test_an_object_that_is_replaced_after_planning_is_read(
         rules.disable(session)
 
 
-@pytest.mark.parametrize("contract", ["checked", "immutable"])
-def test_joins(session: SparkSession, events: Events, tmp_path: Path, contract: Contract) -> None:
-    indexed(session, events, contract=contract)
+def test_joins(session: SparkSession, events: Events, tmp_path: Path) -> None:
+    indexed(session, events)
     path = tmp_path / "others.parquet"
     pq.write_table(pa.table({"k": pa.array(range(STEP * ROWS), pa.int64())}), path)
 
@@ -143,14 +138,13 @@ def test_joins(session: SparkSession, events: Events, tmp_path: Path, contract: 
     assert len(found.values) == NUM_FILES * ROWS
     assert found.on.num_probes == 1
     assert found.on.shuffle_rows < found.off.shuffle_rows
-    if contract == "checked":
-        listed = joined(session)
-        rules.enable(session)
-        try:
-            listed.explain()
-            events.write(1, 71)
-            assert 71 in [row.id for row in listed.collect()]
-        finally:
-            rules.disable(session)
-        found = both_ways(session, joined)
-        assert (found.on.num_probes, 71 in found.values) == (0, True)
+    listed = joined(session)
+    rules.enable(session)
+    try:
+        listed.explain()
+        events.write(1, 71)
+        assert 71 in [row.id for row in listed.collect()]
+    finally:
+        rules.disable(session)
+    found = both_ways(session, joined)
+    assert (found.on.num_probes, 71 in found.values) == (0, True)
