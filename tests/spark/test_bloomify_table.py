@@ -224,13 +224,12 @@ def test_checksum_files_can_be_left_alone(spark: SparkSession, tmp_path: Path) -
     assert contents(table) == before
 
 
-@pytest.mark.parametrize("to_output", [False, True])
 @pytest.mark.parametrize(
-    ("sign", "word"),
+    ("sign", "word", "to_output"),
     [
-        ("_delta_log/00000000000000000000.json", "Delta"),
-        ("metadata/v1.metadata.json", "Iceberg"),
-        (".hoodie/hoodie.properties", "Hudi"),
+        ("_delta_log/00000000000000000000.json", "Delta", False),
+        ("metadata/v1.metadata.json", "Iceberg", True),
+        (".hoodie/hoodie.properties", "Hudi", False),
     ],
 )
 def test_managed_tables_are_refused(
