@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, Unpack
 
@@ -22,7 +22,7 @@ from bloomify.console.console import interruptible
 from bloomify.console.messages import BUG_HINT, DEBUG, describe
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
 from bloomify.options import as_of
-from bloomify.views.base import Document, failure_document, json_text
+from bloomify.views.base import Document, document_of, failure_document, json_text
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 from parquet_bloomwriter.text import count, safe
 
@@ -225,7 +225,7 @@ def note_passed_over(groups: Sequence[PassedOver], console: Console) -> None:
 
 def passed_over_documents(groups: Sequence[PassedOver]) -> Document:
     """Return the entry of the JSON for names passed over in folders; empty without any."""
-    return {"passed_over": [asdict(one) for one in groups]} if groups else {}
+    return {"passed_over": list(map(document_of, groups))} if groups else {}
 
 
 def is_single(inputs: Sequence[str], locations: Sequence[Location]) -> bool:

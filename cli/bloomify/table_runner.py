@@ -12,7 +12,7 @@ from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.options import all_of, one, parse_count, parse_size
 from bloomify.runner import guarded, note_indexes
-from bloomify.views.base import failure_document, json_text
+from bloomify.views.base import document_of, failure_document, json_text
 from parquet_bloomwriter.errors import BloomwriterError
 
 if TYPE_CHECKING:
@@ -180,10 +180,10 @@ def _show(
     console: Console,
 ) -> None:
     """Print a report; if the run failed, the report of what was done before."""
-    from bloomify.views.table import table_document, table_text
+    from bloomify.views.table import table_text
 
     if options["as_json"]:
-        document = None if report is None else table_document(report)
+        document = None if report is None else document_of(report)
         seconds = console.seconds
         console.result(json_text(command, seconds=seconds, table=document, failed=failed))
     elif report is not None and not options["quiet"]:

@@ -13,9 +13,10 @@ from bloomify.commands.index.options import (
     named_options,
     table_argument,
 )
-from bloomify.commands.index.runner import IndexRun, Shown, name_of
+from bloomify.commands.index.runner import IndexRun, Shown, index_document, name_of
 from bloomify.console.help import Reading
 from bloomify.options import printing_options
+from bloomify.views.base import document_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def list_(ctx: click.Context, /, table: str, **options: Unpack[IndexOptions]) -> None:
     """List the indexes of DIR, deleted ones included."""
-    from bloomify.views.index.info import InfosText, infos_document, nothing_there
+    from bloomify.views.index.info import InfosText, nothing_there
 
     run = IndexRun.of(ctx, table, options)
 
@@ -43,7 +44,10 @@ def list_(ctx: click.Context, /, table: str, **options: Unpack[IndexOptions]) ->
     if not infos:
         run.console.note(run.attempt(lambda: nothing_there(table, options["home"])))
     text = InfosText(table=table, home=options["home"], columns=run.console.columns)
-    run.show(infos, Shown(text=text.of_all, document=infos_document))
+    run.show(
+        infos,
+        Shown(text=text.of_all, document=lambda infos: {"indexes": list(map(document_of, infos))}),
+    )
 
 
 @click.command("show", cls=Reading, short_help="Show an index, and what a refresh would do.")
@@ -52,7 +56,7 @@ def list_(ctx: click.Context, /, table: str, **options: Unpack[IndexOptions]) ->
 @click.pass_context
 def show(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
     """Show an index of DIR: its columns, sizes and state, and what has changed in DIR since."""
-    from bloomify.views.index.info import InfosText, info_document
+    from bloomify.views.index.info import InfosText
 
     run = IndexRun.of(ctx, table, options)
     name = name_of(run)
@@ -63,4 +67,4 @@ def show(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> 
         return index.index(table, name=name, home=options["home"], changes=True)
 
     text = InfosText(table=table, home=options["home"], columns=run.console.columns)
-    run.show(run.attempt(work), Shown(text=text.of_one, document=info_document))
+    run.show(run.attempt(work), Shown(text=text.of_one, document=index_document))

@@ -112,7 +112,7 @@ def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) 
 
 
 def _print(run: IndexRun, report: LookupReport, options: LookupOptions) -> None:
-    from bloomify.views.index.lookup import LookupText, lookup_document, paths_as_given
+    from bloomify.views.index.lookup import LookupText, paths_as_given
 
     note_passed_over(report.passed_over, run.console)
     code = ExitCode.OK if report.paths else ExitCode.CHECK_FAILED
@@ -121,7 +121,7 @@ def _print(run: IndexRun, report: LookupReport, options: LookupOptions) -> None:
         run.console.paths(paths_as_given(report, run.table), end=path_end(options))
         run.ctx.exit(code)
     text = LookupText(table=run.table, columns=run.console.columns)
-    run.show(report, Shown(text=text.of, document=lookup_document, code=lambda _: code))
+    run.show(report, Shown(text=text.of, code=lambda _: code))
 
 
 _EXPLAIN_EPILOG = """\b
