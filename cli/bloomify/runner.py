@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bloomify.console.console import Console
-    from bloomify.options import DestinationOptions, ReadingOptions, WritingOptions
+    from bloomify.options import DestinationOptions, Options
     from bloomify.views.base import View
     from parquet_bloomwriter import FileOutcome
     from parquet_bloomwriter.progress import FileProgress
@@ -77,7 +77,7 @@ def rewrite_files(
     inputs: tuple[str, ...],
     verb: RewritingVerb[R],
     view: View[R],
-    options: WritingOptions,
+    options: Options,
     console: Console,
 ) -> ExitCode:
     """Apply a verb to all files, print the results, and return the exit code."""
@@ -150,7 +150,7 @@ def read_files(  # noqa: PLR0913  the frame's parts
     inputs: tuple[str, ...],
     verb: Callable[[Location, int, FileProgress], R],
     view: View[R],
-    options: ReadingOptions,
+    options: Options,
     console: Console,
     *,
     has_details: bool = False,
@@ -460,7 +460,7 @@ class _Run(Generic[R]):
             self.console.result("\n" * gap + text)
 
 
-def _check_options(inputs: tuple[str, ...], options: WritingOptions) -> None:
+def _check_options(inputs: tuple[str, ...], options: Options) -> None:
     """Check that options fit together, and that no backup lies among the files of a table.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -14,6 +14,7 @@ from bloomify.views.base import document_of, json_text
 from parquet_bloomwriter.text import count, listed_names, safe
 
 if TYPE_CHECKING:
+    from bloomify.options import Options
     from parquet_bloomwriter.verbs.engines.report import EngineCheck, EngineReport
 
 _COLORS = {"USED": "green", "NOT_USED": "red", "WRONG": "red", "UNDECIDED": "yellow"}
@@ -62,25 +63,12 @@ _asked_options = all_of(
 )
 
 
-class CheckEngineOptions(TypedDict):
-    """All options of `check-engine`."""
-
-    engines: tuple[str, ...]
-    command: str | None
-    column: str | None
-    python: str | None
-    timeout: float
-    as_json: bool
-    quiet: bool
-    verbose: bool
-
-
 @click.command("check-engine", cls=Reading, short_help="Prove which engines use the filters.")
 @click.argument("file", metavar="FILE", shell_complete=complete_path)
 @_asked_options
 @printing_options
 @click.pass_context
-def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngineOptions]) -> None:
+def check_engine(ctx: click.Context, /, file: str, **options: Unpack[Options]) -> None:
     """Prove which engines use the Bloom filters of a FILE, and that they lose no rows by them.
 
     Each engine is asked for a value that is in no row, in a copy of FILE whose data pages are

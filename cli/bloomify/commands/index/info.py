@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from bloomify.commands.index.options import (
-    IndexOptions,
-    NamedOptions,
-    home_option,
-    named_options,
-    table_argument,
-)
 from bloomify.commands.index.runner import IndexRun, Shown, index_document, name_of
 from bloomify.console.help import Reading
-from bloomify.options import printing_options
+from bloomify.options import (
+    home_option,
+    named_options,
+    printing_options,
+    table_argument,
+)
 from bloomify.views.base import document_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bloomify.options import Options
     from parquet_bloomwriter.index.report import IndexInfo
 
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 @home_option
 @printing_options
 @click.pass_context
-def list_(ctx: click.Context, /, table: str, **options: Unpack[IndexOptions]) -> None:
+def list_(ctx: click.Context, /, table: str, **options: Unpack[Options]) -> None:
     """List the indexes of DIR, deleted ones included."""
     from bloomify.views.index.info import InfosText, nothing_there
 
@@ -54,7 +53,7 @@ def list_(ctx: click.Context, /, table: str, **options: Unpack[IndexOptions]) ->
 @table_argument
 @named_options
 @click.pass_context
-def show(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
+def show(ctx: click.Context, /, table: str, **options: Unpack[Options]) -> None:
     """Show an index of DIR: its columns, sizes and state, and what has changed in DIR since."""
     from bloomify.views.index.info import InfosText
 

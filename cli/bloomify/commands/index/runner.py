@@ -29,7 +29,7 @@ from parquet_bloomwriter.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bloomify.commands.index.options import IndexOptions
+    from bloomify.options import Options
     from bloomify.views.base import Document
     from parquet_bloomwriter.index.engine import Progress
     from parquet_bloomwriter.index.report import IndexInfo, IndexReport
@@ -76,12 +76,12 @@ class IndexRun:
     name: str | None
     """Name of the index on the command line; None without one."""
 
-    options: IndexOptions
+    options: Options
     console: Console
 
     @classmethod
     def of(
-        cls, ctx: click.Context, table: str, options: IndexOptions, *, default: str | None = None
+        cls, ctx: click.Context, table: str, options: Options, *, default: str | None = None
     ) -> IndexRun:
         """Return a new run, with open streams.
 
