@@ -496,14 +496,19 @@ def _seed_of_drafts(context: click.Context, _parameter: click.Parameter, given: 
 
 def columns_option(*, help_: str, default: str, section_: str) -> Decorator:
     """Add `--columns` to a verb that works on all columns by default."""
+    text = f"{help_} Repeatable.  [default: {default}]"
+    return names_option("-c", "--columns", section_=section_, help_=text)
+
+
+def names_option(*names: str, section_: str, help_: str) -> Decorator:
+    """Add an option of these names that takes lists of columns."""
     return section(section_)(
-        "-c",
-        "--columns",
+        *names,
         metavar="NAME,...",
         multiple=True,
         callback=split_columns,
         shell_complete=complete_columns,
-        help=f"{help_} Repeatable.  [default: {default}]",
+        help=help_,
     )
 
 

@@ -13,17 +13,16 @@ from bloomify.console.console import Console
 from bloomify.console.help import Verb, section
 from bloomify.options import (
     all_of,
-    complete_columns,
     destination_options,
     dialect_options,
     inputs_argument,
+    names_option,
     one,
     parse_count,
     parse_filter_size,
     parse_rate,
     per_column,
     running_options,
-    split_columns,
 )
 from bloomify.runner import rewrite_files
 from bloomify.table_runner import (
@@ -48,24 +47,18 @@ _MURMUR3 = (
 )
 
 _filter_options = all_of(
-    _which(
+    names_option(
         "-c",
         "--columns",
-        metavar="NAME,...",
-        multiple=True,
-        callback=split_columns,
-        shell_complete=complete_columns,
-        help="Columns by dotted path, groups for all columns in them, patterns as in '*_id', or #N "
-        "for the N-th column from 0. Repeatable.",
+        section_="Which filters",
+        help_="Columns by dotted path, groups for all columns in them, patterns as in '*_id', or "
+        "#N for the N-th column from 0. Repeatable.",
     ),
     _which("--all-columns", is_flag=True, help="All columns that can have filters."),
-    _which(
+    names_option(
         "--exclude",
-        metavar="NAME,...",
-        multiple=True,
-        callback=split_columns,
-        shell_complete=complete_columns,
-        help="Columns that get no filters, named as for --columns. Repeatable.",
+        section_="Which filters",
+        help_="Columns that get no filters, named as for --columns. Repeatable.",
     ),
     _which(
         "--fpp",

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from bloomify.console.console import Console
-from bloomify.console.help import Verb, section
+from bloomify.console.help import Verb
 from bloomify.options import (
-    complete_columns,
     destination_options,
     inputs_argument,
+    names_option,
     running_options,
-    split_columns,
 )
 from bloomify.runner import begin_writing, rewrite_files
 from bloomify.table_runner import (
@@ -31,14 +30,11 @@ if TYPE_CHECKING:
 
 @click.command("strip", cls=Verb, short_help="Take filters out again, byte for byte.")
 @inputs_argument
-@section("Which filters")(
+@names_option(
     "-c",
     "--columns",
-    metavar="NAME,...",
-    multiple=True,
-    callback=split_columns,
-    shell_complete=complete_columns,
-    help="Only those of these columns. Repeatable.  [default: all filters, also those of the "
+    section_="Which filters",
+    help_="Only those of these columns. Repeatable.  [default: all filters, also those of the "
     "writer]",
 )
 @destination_options

@@ -12,10 +12,10 @@ from bloomify.commands.index.runner import IndexRun, change
 from bloomify.console.help import Verb, section
 from bloomify.options import (
     all_of,
-    complete_columns,
     home_option,
     jobs_option,
     name_option,
+    names_option,
     one,
     one_writer_option,
     parse_count,
@@ -24,7 +24,6 @@ from bloomify.options import (
     parse_size,
     per_column,
     printing_options,
-    split_columns,
     table_argument,
 )
 
@@ -75,23 +74,17 @@ def _per_column(
 _which = section("What is indexed")
 
 _filter_options = all_of(
-    _which(
+    names_option(
         "-c",
         "--columns",
-        metavar="NAME,...",
-        multiple=True,
-        callback=split_columns,
-        shell_complete=complete_columns,
-        help="Leaf columns by dotted path, or patterns as in '*_id', which are looked up in the "
+        section_="What is indexed",
+        help_="Leaf columns by dotted path, or patterns as in '*_id', which are looked up in the "
         "table's schema or the first file; each column gets filters of its own. Repeatable.",
     ),
-    _which(
+    names_option(
         "--exclude",
-        metavar="NAME,...",
-        multiple=True,
-        callback=split_columns,
-        shell_complete=complete_columns,
-        help="Columns that are not indexed, named as for --columns. Repeatable.",
+        section_="What is indexed",
+        help_="Columns that are not indexed, named as for --columns. Repeatable.",
     ),
     _which(
         "--fpp",
