@@ -86,7 +86,8 @@ def _plain_value(value: object) -> object:
     if is_dataclass(value):
         return plain(value)
     if isinstance(value, tuple | list):
-        return type(value)(map(_plain_value, value))
+        kind = list if isinstance(value, list) else tuple
+        return kind(map(_plain_value, value))
     if isinstance(value, Mapping):
         return {key: _plain_value(one) for key, one in value.items()}
     if isinstance(value, float):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
 import click
 
@@ -91,7 +91,7 @@ class IndexRun:
             options: Its options.
             default: The index that is meant if `--name` is not given.
         """
-        name = cast("str | None", options.get("name"))
+        name = options.get("name")
         return cls(
             ctx=ctx,
             table=table,
