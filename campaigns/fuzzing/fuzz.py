@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LATE = (
     *("predicate.sql", "predicate.arrow_in", "predicate.arrow_out", "probing.evaluation"),
-    *("probing.dictionary", "predicate.literals.sql", "predicate.literals.iso_8601"),
+    *("probing.dictionary", "predicate.sql_literals", "predicate.iso_8601"),
 )
 """Modules that the package imports when they are needed: too late to be instrumented."""
 

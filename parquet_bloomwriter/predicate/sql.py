@@ -8,7 +8,7 @@ strings, X'AB' for bytes. Understood are
     list_contains  list_has  array_contains  array_has  map_contains  map_contains_key
     map_contains_value  literal = ANY (list)  literal <> ALL (list)
 
-between one column and literals (`literals.sql`), the literal on either side; and = and IN between
+between one column and literals (`sql_literals`), the literal on either side; and = and IN between
 row values, `(id, kind) IN ((1, 'a'), (2, 'b'))`, which are equal where all their columns are. Row
 values with a NULL or under a NOT stay text: DuckDB takes nulls within them for equal, and compares
 them without nulls; PostgreSQL does not. All other parts become
@@ -45,7 +45,7 @@ from parquet_bloomwriter.predicate.expression import (
     UnknownKind,
     is_deep,
 )
-from parquet_bloomwriter.predicate.literals.sql import literal_value, restored, shortened
+from parquet_bloomwriter.predicate.sql_literals import literal_value, restored, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

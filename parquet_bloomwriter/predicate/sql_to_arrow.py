@@ -32,7 +32,6 @@ from parquet_bloomwriter.predicate.arrow_comparison import (
 )
 from parquet_bloomwriter.predicate.expression import OPERATORS, UnknownKind
 from parquet_bloomwriter.predicate.literals.arrow import compared_as
-from parquet_bloomwriter.predicate.literals.sql import literal_value
 from parquet_bloomwriter.predicate.sql import (
     OPERATORS_OF_SQL,
     column_of,
@@ -40,6 +39,7 @@ from parquet_bloomwriter.predicate.sql import (
     nesting_refused,
     read_sql,
 )
+from parquet_bloomwriter.predicate.sql_literals import literal_value
 from parquet_bloomwriter.predicate.to_sql import single_quotes
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from parquet_bloomwriter.predicate.expression import (
     TimeOfDay,
     Value,
 )
-from parquet_bloomwriter.predicate.literals.iso_8601 import NANOSECONDS_PER_SECOND
+from parquet_bloomwriter.predicate.iso_8601 import NANOSECONDS_PER_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -40,7 +40,7 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
 )
-from parquet_bloomwriter.predicate.literals.iso_8601 import parse_date, parse_time, parse_timestamp
+from parquet_bloomwriter.predicate.iso_8601 import parse_date, parse_time, parse_timestamp
 from parquet_bloomwriter.predicate.to_sql import to_text
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from parquet_bloomwriter.predicate.expression import (
     UnknownKind,
     Value,
 )
-from parquet_bloomwriter.predicate.literals.sql import literal_value
 from parquet_bloomwriter.predicate.sql import has_only, parse_sql, read_sql
+from parquet_bloomwriter.predicate.sql_literals import literal_value
 
 A, B, C = (Comparison(name, "=", number) for number, name in enumerate("abc", 1))
 ID = UUID("01234567-89ab-cdef-0123-456789abcdef")

@@ -1,1 +1,1 @@
-"""Literals of a predicate: their texts, and comparisons with columns of files and of Arrow."""
+"""Comparison of a predicate's literals with columns: of a Parquet file, or of an Arrow type."""

@@ -29,7 +29,7 @@ import numpy as np
 
 from parquet_bloomwriter.predicate.arrow_columns import is_binary, is_text, is_uuid
 from parquet_bloomwriter.predicate.expression import UUID_TEXT, Instant, TimeOfDay, Value
-from parquet_bloomwriter.predicate.literals.iso_8601 import (
+from parquet_bloomwriter.predicate.iso_8601 import (
     NANOSECONDS,
     NANOSECONDS_PER_DAY,
     instant_of,

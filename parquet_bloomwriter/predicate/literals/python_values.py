@@ -17,7 +17,7 @@ import numpy as np
 from parquet_bloomwriter.arguments import is_of_library
 from parquet_bloomwriter.predicate.arrow_columns import is_binary, is_text, is_uuid
 from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, UnknownKind, Value
-from parquet_bloomwriter.predicate.literals.iso_8601 import (
+from parquet_bloomwriter.predicate.iso_8601 import (
     EPOCH,
     NANOSECONDS,
     NANOSECONDS_PER_DAY,

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.metadata.logical_types import Kind
 from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay
-from parquet_bloomwriter.predicate.literals.iso_8601 import (
+from parquet_bloomwriter.predicate.iso_8601 import (
     EPOCH,
     NANOSECONDS_PER_DAY,
     instant_of,

@@ -27,7 +27,7 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
 )
-from parquet_bloomwriter.predicate.literals.iso_8601 import instant_of, parse_date, parse_timestamp
+from parquet_bloomwriter.predicate.iso_8601 import instant_of, parse_date, parse_timestamp
 from parquet_bloomwriter.predicate.to_sql import to_text
 
 if TYPE_CHECKING:

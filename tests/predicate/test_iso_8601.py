@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay
-from parquet_bloomwriter.predicate.literals.iso_8601 import (
+from parquet_bloomwriter.predicate.iso_8601 import (
     datetime_of,
     instant_of,
     nanoseconds_of_time,

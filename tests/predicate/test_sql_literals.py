@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.predicate import sql
+from parquet_bloomwriter.predicate import sql, sql_literals
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
@@ -20,7 +20,6 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
     Value,
 )
-from parquet_bloomwriter.predicate.literals import sql as sql_literals
 from parquet_bloomwriter.predicate.sql import parse_sql, read_sql
 from parquet_bloomwriter.predicate.to_sql import spell_value
 

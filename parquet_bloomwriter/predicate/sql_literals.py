@@ -39,7 +39,7 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
     UnknownKind,
 )
-from parquet_bloomwriter.predicate.literals.iso_8601 import (
+from parquet_bloomwriter.predicate.iso_8601 import (
     instant_of,
     parse_date,
     parse_time,
