@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
+from bloomify.console.console import PrintingOptions
 from bloomify.console.help import OTHER_OPTIONS, check_no_command, complete_path, section
 
 if TYPE_CHECKING:
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
+    from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.index.actions.refresh import Mode
+    from parquet_bloomwriter.index.contract import Contract
+    from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.rewrite.plan import Placement
+    from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.table_files.find import AsOf
 
 T = TypeVar("T", bound=float)
@@ -282,6 +289,69 @@ sources_argument = click.argument(
 )
 
 
+class Options(PrintingOptions, total=False):
+    """The values of all options of all commands, by name; a command has those that it declares."""
+
+    # Files and tables.
+    output: str | None
+    overwrite: bool
+    backup: str | None
+    backup_dir: str | None
+    force: bool
+    regenerate_crc: bool
+    keep_time: bool
+    dry_run: bool
+    plan: bool
+    jobs: int | None
+    version: int | None
+    snapshot: int | None
+    branch: str | None
+    commit_every: tuple[str, ...]
+    max_files: int | None
+    max_bytes_rewritten: int | None
+    newest_first: bool
+    write: bool
+    # Columns and filters.
+    columns: tuple[str, ...]
+    all_columns: bool
+    exclude: tuple[str, ...]
+    fpp: dict[str, float]
+    rate: float
+    ndv: dict[str, int]
+    max_bytes: int
+    sizing: Sizing
+    placement: Placement | None
+    dialect: Dialect
+    murmur3_seed: int
+    replace: bool
+    sample: int | float | None
+    # Conditions, and what is shown.
+    where: tuple[str, ...]
+    eq: tuple[tuple[str, str], ...]
+    files: bool
+    null: bool
+    row_groups: bool
+    html: str | None
+    # Engines.
+    engine: str
+    engines: tuple[str, ...]
+    command: str | None
+    column: str | None
+    python: str | None
+    timeout: float
+    # Indexes.
+    name: str | None
+    home: str | None
+    one_writer: bool
+    expected_items: dict[str, int]
+    origin: Origin
+    max_filter_size: int
+    max_index_size: int
+    contract: Contract
+    slices: bool | None
+    mode: Mode
+
+
 class DestinationOptions(TypedDict):
     """The destination of a file's new version: arguments of the library's verbs that write."""
 
@@ -293,24 +363,6 @@ class DestinationOptions(TypedDict):
     regenerate_crc: bool
     keep_time: bool
     dry_run: bool
-
-
-class WritingOptions(TypedDict):
-    """The options of all verbs that write: `destination_options` and `running_options`."""
-
-    output: str | None
-    overwrite: bool
-    backup: str | None
-    backup_dir: str | None
-    force: bool
-    regenerate_crc: bool
-    keep_time: bool
-    jobs: int | None
-    dry_run: bool
-    plan: bool
-    as_json: bool
-    quiet: bool
-    verbose: bool
 
 
 destination_options = all_of(
@@ -375,23 +427,6 @@ printing_options = all_of(
 )
 
 
-class StateOptions(TypedDict):
-    """The options for the state of tables that is read: `state_options`."""
-
-    version: int | None
-    snapshot: int | None
-    branch: str | None
-
-
-class ReadingOptions(StateOptions):
-    """The options of most verbs that only read: `reading_options`."""
-
-    jobs: int | None
-    as_json: bool
-    quiet: bool
-    verbose: bool
-
-
 state_options = all_of(
     _other(
         "--version",
@@ -409,7 +444,7 @@ state_options = all_of(
 )
 
 
-def as_of(options: StateOptions) -> AsOf:
+def as_of(options: Options) -> AsOf:
     """Return the state of tables that the options ask for."""
     from parquet_bloomwriter.table_files.find import AsOf
 
@@ -461,22 +496,20 @@ def _seed_of_drafts(context: click.Context, _parameter: click.Parameter, given: 
 
 def columns_option(*, help_: str, default: str, section_: str) -> Decorator:
     """Add `--columns` to a verb that works on all columns by default."""
+    text = f"{help_} Repeatable.  [default: {default}]"
+    return names_option("-c", "--columns", section_=section_, help_=text)
+
+
+def names_option(*names: str, section_: str, help_: str) -> Decorator:
+    """Add an option of these names that takes lists of columns."""
     return section(section_)(
-        "-c",
-        "--columns",
+        *names,
         metavar="NAME,...",
         multiple=True,
         callback=split_columns,
         shell_complete=complete_columns,
-        help=f"{help_} Repeatable.  [default: {default}]",
+        help=help_,
     )
-
-
-class ConditionOptions(TypedDict):
-    """The options of verbs that take a condition: `condition_options`."""
-
-    where: tuple[str, ...]
-    eq: tuple[tuple[str, str], ...]
 
 
 _asked = section("What is asked for")
@@ -500,7 +533,7 @@ condition_options = all_of(
 )
 
 
-def condition_of(options: ConditionOptions) -> Expression:
+def condition_of(options: Options) -> Expression:
     """Join the conditions of `--where` and `--eq` by AND.
 
     Raises:
@@ -514,14 +547,6 @@ def condition_of(options: ConditionOptions) -> Expression:
         *(Comparison(column, "=", value) for column, value in options["eq"]),
     ]
     return conditions[0] if len(conditions) == 1 else And(tuple(conditions))
-
-
-class PathsOptions(TypedDict):
-    """The options of verbs that can print paths only: `paths_options`, and `--json`."""
-
-    files: bool
-    null: bool
-    as_json: bool
 
 
 def paths_options(*, help_: str) -> Decorator:
@@ -538,7 +563,7 @@ def paths_options(*, help_: str) -> Decorator:
     )
 
 
-def check_paths_options(options: PathsOptions, ctx: click.Context) -> None:
+def check_paths_options(options: Options, ctx: click.Context) -> None:
     """Check that `--files`, `--null` and `--json` can be used together.
 
     Raises:
@@ -550,6 +575,37 @@ def check_paths_options(options: PathsOptions, ctx: click.Context) -> None:
         raise click.UsageError("--files and --json exclude each other", ctx)
 
 
-def path_end(options: PathsOptions) -> bytes:
+def path_end(options: Options) -> bytes:
     """Return the byte that ends each path."""
     return b"\0" if options["null"] else b"\n"
+
+
+_index = section("Which index")
+
+table_argument = click.argument("table", metavar="DIR", shell_complete=complete_path)
+
+home_option = _index(
+    "--home",
+    metavar="PATH",
+    shell_complete=complete_path,
+    help="Folder or URL where the indexes of this table are kept.  [default: DIR/_bloom_index]",
+)
+
+one_writer_option = _index(
+    "--one-writer",
+    is_flag=True,
+    help="You promise that no other process changes the index at the same time. Only needed if the "
+    "index is on a store that ignores conditional requests.",
+)
+
+
+def name_option(
+    help_: str = "Name of the index.  [default: the only one of the table]",
+) -> Decorator:
+    """Add `--name` with this help text."""
+    return _index("--name", metavar="NAME", help=help_)
+
+
+named_options = all_of(name_option(), home_option, printing_options)
+
+change_options = all_of(name_option(), home_option, one_writer_option, printing_options)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, Unpack
 
@@ -22,7 +22,7 @@ from bloomify.console.console import interruptible
 from bloomify.console.messages import BUG_HINT, DEBUG, describe
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
 from bloomify.options import as_of
-from bloomify.views.base import Document, failure_document, json_text
+from bloomify.views.base import Document, document_of, failure_document, json_text
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 from parquet_bloomwriter.text import count, safe
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bloomify.console.console import Console
-    from bloomify.options import DestinationOptions, ReadingOptions, WritingOptions
+    from bloomify.options import DestinationOptions, Options
     from bloomify.views.base import View
     from parquet_bloomwriter import FileOutcome
     from parquet_bloomwriter.progress import FileProgress
@@ -77,7 +77,7 @@ def rewrite_files(
     inputs: tuple[str, ...],
     verb: RewritingVerb[R],
     view: View[R],
-    options: WritingOptions,
+    options: Options,
     console: Console,
 ) -> ExitCode:
     """Apply a verb to all files, print the results, and return the exit code."""
@@ -150,7 +150,7 @@ def read_files(  # noqa: PLR0913  the frame's parts
     inputs: tuple[str, ...],
     verb: Callable[[Location, int, FileProgress], R],
     view: View[R],
-    options: ReadingOptions,
+    options: Options,
     console: Console,
     *,
     has_details: bool = False,
@@ -225,7 +225,7 @@ def note_passed_over(groups: Sequence[PassedOver], console: Console) -> None:
 
 def passed_over_documents(groups: Sequence[PassedOver]) -> Document:
     """Return the entry of the JSON for names passed over in folders; empty without any."""
-    return {"passed_over": [asdict(one) for one in groups]} if groups else {}
+    return {"passed_over": list(map(document_of, groups))} if groups else {}
 
 
 def is_single(inputs: Sequence[str], locations: Sequence[Location]) -> bool:
@@ -460,7 +460,7 @@ class _Run(Generic[R]):
             self.console.result("\n" * gap + text)
 
 
-def _check_options(inputs: tuple[str, ...], options: WritingOptions) -> None:
+def _check_options(inputs: tuple[str, ...], options: Options) -> None:
     """Check that options fit together, and that no backup lies among the files of a table.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,14 +12,14 @@ from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.options import all_of, one, parse_count, parse_size
 from bloomify.runner import guarded, note_indexes
-from bloomify.views.base import failure_document, json_text
+from bloomify.views.base import document_of, failure_document, json_text
 from parquet_bloomwriter.errors import BloomwriterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from bloomify.console.console import Console
-    from bloomify.options import WritingOptions
+    from bloomify.options import Options
     from bloomify.views.base import Document
     from parquet_bloomwriter import TableReport
     from parquet_bloomwriter.progress import Bar
@@ -27,21 +27,6 @@ if TYPE_CHECKING:
 
 _TABLES = "Tables"
 _table = section(_TABLES)
-
-
-class CommitOptions(TypedDict):
-    """The options of commits: `commit_options`."""
-
-    branch: str | None
-    commit_every: tuple[str, ...]
-
-
-class BudgetOptions(TypedDict):
-    """The options of how much of a table one run works on: `budget_options`."""
-
-    max_files: int | None
-    max_bytes_rewritten: int | None
-    newest_first: bool
 
 
 commit_options = all_of(
@@ -150,7 +135,7 @@ def write_table(
     table: str,
     verb: Callable[[Bar], TableReport],
     command: str,
-    options: WritingOptions,
+    options: Options,
     console: Console,
 ) -> ExitCode:
     """Apply a verb to a table, print the result, and return the exit code."""
@@ -176,14 +161,14 @@ def _show(
     report: TableReport | None,
     failed: list[Document],
     command: str,
-    options: WritingOptions,
+    options: Options,
     console: Console,
 ) -> None:
     """Print a report; if the run failed, the report of what was done before."""
-    from bloomify.views.table import table_document, table_text
+    from bloomify.views.table import table_text
 
     if options["as_json"]:
-        document = None if report is None else table_document(report)
+        document = None if report is None else document_of(report)
         seconds = console.seconds
         console.result(json_text(command, seconds=seconds, table=document, failed=failed))
     elif report is not None and not options["quiet"]:

@@ -6,7 +6,7 @@ import shlex
 from collections import defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.summary import Column, Name, Remark, Summary, Table, quantity
@@ -52,6 +52,7 @@ class ColumnAdvice:
     one lookup by equality; None if nothing was estimated.
     """
 
+    JSON: ClassVar = ("*", "skipped_by_statistics")
     name: str
     """Dotted path of the column."""
 
@@ -139,6 +140,11 @@ class ColumnAdvice:
 class AdviseReport:
     """The advice on the columns of one file, or of several files together."""
 
+    JSON: ClassVar = (
+        *("num_files", "size", "num_rows", "num_row_groups", "fpp", "engine"),
+        *("num_filter_bytes", "share", "shell_command=command"),
+        *("index_shell_command=index_command", "columns=ranked"),
+    )
     paths: tuple[str, ...]
     """Paths of the files, or the patterns and folders that name them in the command; empty for a
     buffer."""

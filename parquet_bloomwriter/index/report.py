@@ -1,6 +1,6 @@
 """Reports of the verbs of an index, and the reasons why an index is not used, as plain values.
 
-`plain` turns a report into values that JSON can hold. If Hyperspace has a code for a reason, the
+If Hyperspace has a code for a reason, the
 reason has this code.
 
 Source: Hyperspace, FilterReasonCode.
@@ -8,10 +8,10 @@ Source: Hyperspace, FilterReasonCode.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from parquet_bloomwriter.reports.summary import (
     Column,
@@ -21,6 +21,7 @@ from parquet_bloomwriter.reports.summary import (
     Table,
     passed_over_remarks,
 )
+from parquet_bloomwriter.reports.summary import plain as plain  # noqa: PLC0414  a public name
 from parquet_bloomwriter.source.folders import passed_over_text
 from parquet_bloomwriter.text import clipped, count, listed, name, rate, safe, size
 
@@ -339,6 +340,7 @@ class IndexUse:
 class LookupReport:
     """The files of a table that can hold rows for which a predicate is true."""
 
+    JSON: ClassVar = ("*", "num_kept", "num_excluded")
     predicate: str
     """The predicate, as SQL."""
 
@@ -424,14 +426,6 @@ class LookupReport:
     def num_excluded(self) -> int:
         """Number of files that cannot match."""
         return self.num_files - len(self.paths)
-
-
-def plain(report: IndexReport | IndexInfo | LookupReport) -> dict[str, object]:
-    """Return a report as values that JSON can hold; for a lookup, with its properties."""
-    found: dict[str, object] = asdict(report)
-    if isinstance(report, LookupReport):
-        found |= {"num_kept": report.num_kept, "num_excluded": report.num_excluded}
-    return found
 
 
 class Code(StrEnum):

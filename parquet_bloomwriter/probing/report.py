@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -60,6 +60,10 @@ _MOST_SHOWN = 3
 class FileProbe:
     """The verdict on one file."""
 
+    JSON: ClassVar = (
+        *("path", "verdict", "num_rows", "num_row_groups", "num_skipped_bytes"),
+        *("is_excluded", "requests", "bytes_read", "surviving", "row_groups"),
+    )
     path: str | None
     """Name that the caller gave to the file; None for a buffer or an open file without a name."""
 
@@ -172,6 +176,10 @@ class Explanation:
 class ProbeReport:
     """The verdicts on all files that were probed."""
 
+    JSON: ClassVar = (
+        *("predicate", "verdict", "num_row_groups", "num_surviving", "num_skipped_bytes"),
+        *("num_excluded", "num_filters", "requests", "bytes_read"),
+    )
     expression: Expression
     """The predicate."""
 

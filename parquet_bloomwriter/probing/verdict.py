@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from parquet_bloomwriter.text import count, listed, safe
 
@@ -62,6 +63,7 @@ class Check:
 class RowGroupVerdict:
     """The verdict on one row group."""
 
+    JSON: ClassVar = ("row_group", "num_rows", "num_bytes", "verdict", "evidence", "checks")
     row_group: int
     """Ordinal of the row group, 0-based."""
 

@@ -22,7 +22,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.summary import (
@@ -64,6 +64,7 @@ class FilterPlace(StrEnum):
 class FilterFacts:
     """The stored filter of one column chunk."""
 
+    JSON: ClassVar = ("*", "bits_per_value")
     row_group: int
     """Ordinal of the row group, counted from 0."""
 
@@ -177,6 +178,10 @@ class RowGroupSpan:
 class FileFilters:
     """The filters of one file."""
 
+    JSON: ClassVar = (
+        *("path", "size", "num_rows", "num_row_groups", "created_by"),
+        *("num_filters", "num_filter_bytes", "share", "columns"),
+    )
     path: str | None
     """Path of the file; None for a buffer."""
 
@@ -212,6 +217,11 @@ class FileFilters:
     def filters(self) -> tuple[FilterFacts, ...]:
         """All filters."""
         return tuple(one for column in self.columns for one in column.filters)
+
+    @property
+    def num_filters(self) -> int:
+        """Number of filters."""
+        return len(self.filters)
 
     @property
     def num_filter_bytes(self) -> int:

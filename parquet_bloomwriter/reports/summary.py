@@ -2,21 +2,23 @@
 
 Every report has a method `summary`. `notebook` and `page` draw tables and remarks as HTML, the
 command draws these on terminals. So words, figures and their units are made here and in the reports
-only; a renderer chooses columns, and adds colours, widths and bars.
+only; a renderer chooses columns, and adds colours, widths and bars. `plain` makes the values for
+JSON of the same reports, by the names that they list in `JSON`.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from parquet_bloomwriter.source.folders import passed_over_text
 from parquet_bloomwriter.text import count, name, row_groups, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from parquet_bloomwriter.source.folders import PassedOver
 
@@ -44,6 +46,55 @@ def passed_over_remarks(groups: Iterable[PassedOver]) -> tuple[Remark, ...]:
     """Return a remark on the files passed over in folders; empty if there are none."""
     label, _, sentence = passed_over_text(groups).partition(": ")
     return (Remark(label=label, sentence=sentence),) if sentence else ()
+
+
+def plain(report: object) -> dict[str, Any]:
+    """Return a report as values that JSON can hold.
+
+    The names are those of `JSON`, an attribute of the report's class, in this order; without it,
+    the names of all fields. In `JSON`, "*" stands for all fields, "name=attribute" gives an
+    attribute another name, and "name?" leaves a name out if the attribute is None.
+
+    Args:
+        report: A dataclass. The dataclasses in it are turned into values in the same way.
+    """
+    return picked(report, *getattr(report, "JSON", "*"))
+
+
+def picked(report: object, *names: str) -> dict[str, Any]:
+    """Return some attributes of a report as values that JSON can hold.
+
+    Args:
+        report: A dataclass.
+        names: The names, written as in `JSON`: see `plain`.
+    """
+    values: dict[str, Any] = {}
+    for spec in names:
+        name_, _, attribute = spec.rstrip("?").partition("=")
+        if name_ == "*":
+            own = (one.name for one in fields(report) if one.compare)  # type: ignore[arg-type]
+            values |= picked(report, *own)
+            continue
+        value = getattr(report, attribute or name_)
+        if value is not None or not spec.endswith("?"):
+            values[name_] = _plain_value(value)
+    return values
+
+
+def _plain_value(value: object) -> object:
+    """Return a value that JSON can hold; infinity, which JSON does not have, is None."""
+    if is_dataclass(value):
+        return plain(value)
+    if isinstance(value, tuple | list):
+        kind = list if isinstance(value, list) else tuple
+        return kind(map(_plain_value, value))
+    if isinstance(value, Mapping):
+        return {key: _plain_value(one) for key, one in value.items()}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, int | str):
+        return value
+    return value.hex() if isinstance(value, bytes) else getattr(value, "name", str(value))
 
 
 class OfChunk(Protocol):

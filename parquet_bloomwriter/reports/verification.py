@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.summary import (
@@ -111,6 +111,7 @@ class FilterCheck:
 class VerifyReport:
     """The filters of one file, compared with its values."""
 
+    JSON: ClassVar = ("passed", "num_looked_up", "num_missing", "*")
     path: str | None
     """Path of the file; None for a buffer."""
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.summary import (
@@ -32,7 +32,7 @@ from parquet_bloomwriter.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from parquet_bloomwriter.rewrite.plan import Piece
 
@@ -45,6 +45,14 @@ _NEARLY = 1.5
 
 WORTHLESS_FPP = 0.5
 """False positive probability above which a filter excludes less than it lets pass."""
+
+_NEW_FILE = ("path", "output", "written", "dry_run", "size_before", "size_after", "store?")
+"""Names of the JSON that the reports of all verbs begin with; they end with the plan."""
+
+
+def _plan(report: AddReport | StripReport | RepairReport) -> tuple[Step, ...] | None:
+    """Return the pieces of the new file with their positions; None if this was no dry run."""
+    return tuple(steps(report.pieces)) if report.dry_run else None
 
 
 class Status(StrEnum):
@@ -108,6 +116,10 @@ class ChunkReport:
 class ColumnReport:
     """The outcome for one column in all row groups."""
 
+    JSON: ClassVar = (
+        *("name", "ordinal", "physical_type", "asked_fpp", "achieved_fpp", "ndv", "bytes_added"),
+        *("bits_per_value", "notes", "row_groups=chunks"),
+    )
     name: str
     """Dotted path of the column."""
 
@@ -184,6 +196,10 @@ class ColumnReport:
 class AddReport:
     """The report of `bloomify`: filters added to one file."""
 
+    JSON: ClassVar = (
+        *(*_NEW_FILE, "num_rows", "num_row_groups", "num_built", "placement", "fallback"),
+        *("left_bytes", "warnings", "columns", "plan?"),
+    )
     path: str | None
     """Path of the file read; None for a buffer."""
 
@@ -289,6 +305,7 @@ class AddReport:
         """Return the report in short: a headline, a table and remarks, as plain values."""
         return _summary_of(self, added_table(map(ColumnTotals.of, self.columns)))
 
+    plan = property(_plan)
     _repr_html_ = notebook_html
 
 
@@ -299,6 +316,7 @@ class StripReport:
     Fields without a text have the meaning that they have in `AddReport`.
     """
 
+    JSON: ClassVar = (*_NEW_FILE, "num_filters", "left_bytes", "columns", "notes", "plan?")
     path: str | None
     output: str | None
     written: bool
@@ -356,6 +374,7 @@ class StripReport:
         """Return the report in short: a headline and remarks, as plain values."""
         return _summary_of(self)
 
+    plan = property(_plan)
     _repr_html_ = notebook_html
 
 
@@ -366,6 +385,7 @@ class RepairReport:
     Fields without a text have the meaning that they have in `AddReport`.
     """
 
+    JSON: ClassVar = (*_NEW_FILE, "num_repaired", "unrepaired", "plan?")
     path: str | None
     output: str | None
     written: bool
@@ -410,6 +430,7 @@ class RepairReport:
         """Return the report in short: a headline and remarks, as plain values."""
         return _summary_of(self)
 
+    plan = property(_plan)
     _repr_html_ = notebook_html
 
 
@@ -677,3 +698,76 @@ def _remark_on(chunk: ChunkReport) -> tuple[str, str] | None:
     if chunk.status is Status.BUILT:
         return ("replaced", chunk.reason) if chunk.reason else None
     return chunk.status.value, _SENTENCES.get(chunk.status, chunk.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A piece with its position in the new file. Ranges end before their `stop`."""
+
+    action: str
+    """What is done: "copy" or "skip" of old bytes, or "filter" or "metadata" for new bytes."""
+
+    start: int
+    """Absolute position in the new file, bytes."""
+
+    length: int
+    """Length in the new file, bytes; 0 for "skip"."""
+
+    old: tuple[int, int] | None = None
+    """Absolute positions in the old file, start and stop; None for new bytes."""
+
+    chunk: tuple[int, int] | None = None
+    """Row group and leaf ordinal of a filter, both 0-based; None for other pieces."""
+
+
+def steps(pieces: Sequence[Piece]) -> Iterator[Step]:
+    """Yield the pieces with their positions."""
+    from parquet_bloomwriter.rewrite.plan import Copy, EmitFilter, Skip
+
+    at = 0
+    for piece in pieces:
+        match piece:
+            case Copy(start, stop):
+                step = Step(action="copy", start=at, length=stop - start, old=(start, stop))
+            case Skip(start, stop):
+                step = Step(action="skip", start=at, length=0, old=(start, stop))
+            case EmitFilter(row_group, column, length):
+                step = Step(action="filter", start=at, length=length, chunk=(row_group, column))
+            case _:
+                step = Step(action="metadata", start=at, length=len(piece.data))
+        yield step
+        at += step.length
+
+
+PlacedStep = tuple[Step, str]
+"""A step, and a text on its contents."""
+
+_STEPS: tuple[Column[PlacedStep], ...] = (
+    Column("do", lambda one: one[0].action, is_text=True),
+    Column("new file from", lambda one: one[0].start if one[0].length else ""),
+    Column("to", lambda one: one[0].start + one[0].length if one[0].length else ""),
+    Column("bytes", lambda one: one[0].length),
+    Column("old file from", lambda one: one[0].old[0] if one[0].old else ""),
+    Column("to", lambda one: one[0].old[1] if one[0].old else ""),
+    Column("what", lambda one: one[1], is_text=True),
+)
+
+
+def plan_table(pieces: Sequence[Piece], name_of: Callable[[int], str]) -> Table[PlacedStep]:
+    """Return the table of pieces.
+
+    Args:
+        pieces: The plan.
+        name_of: Names a leaf column by its ordinal.
+    """
+    rows = [(step, _what(step, name_of)) for step in steps(pieces)]
+    if rows and rows[-1][0].action == "metadata":
+        rows[-1] = (rows[-1][0], "footer")
+    return Table(columns=_STEPS, rows=rows)
+
+
+def _what(step: Step, name_of: Callable[[int], str]) -> str:
+    if step.chunk:
+        row_group, column = step.chunk
+        return f"{name(name_of(column))}, row group {row_group}"
+    return {"skip": "left out", "metadata": "page index"}.get(step.action, "")

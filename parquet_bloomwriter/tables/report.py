@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.iceberg.names import parse_name
 from parquet_bloomwriter.reports.notebook import notebook_html
@@ -66,6 +66,12 @@ class FileChange:
 class TableReport:
     """The report of `bloomify_table` and `strip_table`."""
 
+    JSON: ClassVar = (
+        *("table", "format", "dry_run", "version_before", "columns", "asked_by_table"),
+        *("num_files", "num_footers", "num_to_do", "num_waiting", "bytes_waiting"),
+        *("num_commits_planned", "num_filters", "bytes_before", "bytes_after", "commits"),
+        *("left_over", "undecided", "notes", "changes"),
+    )
     table: str
     """Path, URL or name of the table."""
 

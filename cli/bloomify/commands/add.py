@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Unpack
 
 import click
 from click.core import ParameterSource
@@ -12,24 +12,20 @@ from click.core import ParameterSource
 from bloomify.console.console import Console
 from bloomify.console.help import Verb, section
 from bloomify.options import (
-    WritingOptions,
     all_of,
-    complete_columns,
     destination_options,
     dialect_options,
     inputs_argument,
+    names_option,
     one,
     parse_count,
     parse_filter_size,
     parse_rate,
     per_column,
     running_options,
-    split_columns,
 )
 from bloomify.runner import rewrite_files
 from bloomify.table_runner import (
-    BudgetOptions,
-    CommitOptions,
     budget_options,
     commit_options,
     limits_of,
@@ -40,12 +36,9 @@ from parquet_bloomwriter.errors import BloomwriterError
 
 if TYPE_CHECKING:
     from bloomify.exits import ExitCode
-    from bloomify.options import DestinationOptions
+    from bloomify.options import DestinationOptions, Options
     from parquet_bloomwriter import AddReport, TableReport
-    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.progress import Bar, FileProgress
-    from parquet_bloomwriter.rewrite.plan import Placement
-    from parquet_bloomwriter.sbbf import Sizing
 
 _which = section("Which filters")
 _MURMUR3 = (
@@ -54,24 +47,18 @@ _MURMUR3 = (
 )
 
 _filter_options = all_of(
-    _which(
+    names_option(
         "-c",
         "--columns",
-        metavar="NAME,...",
-        multiple=True,
-        callback=split_columns,
-        shell_complete=complete_columns,
-        help="Columns by dotted path, groups for all columns in them, patterns as in '*_id', or #N "
-        "for the N-th column from 0. Repeatable.",
+        section_="Which filters",
+        help_="Columns by dotted path, groups for all columns in them, patterns as in '*_id', or "
+        "#N for the N-th column from 0. Repeatable.",
     ),
     _which("--all-columns", is_flag=True, help="All columns that can have filters."),
-    _which(
+    names_option(
         "--exclude",
-        metavar="NAME,...",
-        multiple=True,
-        callback=split_columns,
-        shell_complete=complete_columns,
-        help="Columns that get no filters, named as for --columns. Repeatable.",
+        section_="Which filters",
+        help_="Columns that get no filters, named as for --columns. Repeatable.",
     ),
     _which(
         "--fpp",
@@ -129,22 +116,6 @@ _filter_options = all_of(
 )
 
 
-class AddOptions(WritingOptions, BudgetOptions, CommitOptions):
-    """All options of `add`."""
-
-    columns: tuple[str, ...]
-    all_columns: bool
-    exclude: tuple[str, ...]
-    fpp: dict[str, float]
-    ndv: dict[str, int]
-    max_bytes: int
-    sizing: str
-    placement: str | None
-    dialect: Dialect
-    murmur3_seed: int
-    replace: bool
-
-
 @click.command("add", cls=Verb, short_help="Add filters; meant where no command is named.")
 @inputs_argument
 @_filter_options
@@ -153,7 +124,7 @@ class AddOptions(WritingOptions, BudgetOptions, CommitOptions):
 @budget_options
 @running_options
 @click.pass_context
-def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOptions]) -> None:
+def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Options]) -> None:
     """Add Bloom filters to each INPUT without touching its data.
 
     An INPUT is a Parquet file, a folder or a glob pattern, here or on a store
@@ -188,8 +159,8 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
             fpp=options["fpp"],
             ndv=options["ndv"],
             max_bytes=options["max_bytes"],
-            sizing=cast("Sizing", options["sizing"]),
-            placement=cast("Placement | None", options["placement"]),
+            sizing=options["sizing"],
+            placement=options["placement"],
             dialect=options["dialect"],
             murmur3_seed=options["murmur3_seed"],
             replace=options["replace"],
@@ -199,12 +170,10 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
         )
 
     view = AddView(with_plan=options["plan"])
-    ctx.exit(rewrite_files(inputs, build, view, cast("WritingOptions", options), console))
+    ctx.exit(rewrite_files(inputs, build, view, options, console))
 
 
-def _add_to_table(
-    ctx: click.Context, table: str, options: AddOptions, console: Console
-) -> ExitCode:
+def _add_to_table(ctx: click.Context, table: str, options: Options, console: Console) -> ExitCode:
     """Add filters to the files of a table.
 
     Raises:
@@ -234,7 +203,7 @@ def _add_to_table(
             fpp=options["fpp"] or None,
             ndv=ndv.get("*"),
             max_bytes=max_bytes,
-            sizing=cast("Sizing", options["sizing"]),
+            sizing=options["sizing"],
             replace=options["replace"],
             limits=limits,
             max_files=options["max_files"],
@@ -245,7 +214,7 @@ def _add_to_table(
             progress=bar,
         )
 
-    return write_table(table, add_all, "add", cast("WritingOptions", options), console)
+    return write_table(table, add_all, "add", options, console)
 
 
 def _check_words(ctx: click.Context, inputs: tuple[str, ...], columns: tuple[str, ...]) -> None:
@@ -266,7 +235,7 @@ def _check_words(ctx: click.Context, inputs: tuple[str, ...], columns: tuple[str
         raise click.UsageError(f'there is no file "{meant[0]}"; {what}: --columns {choice}', ctx)
 
 
-def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptions) -> None:
+def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: Options) -> None:
     """Check that columns are chosen in exactly one way; show the columns if none is chosen."""
     if options["columns"] and options["all_columns"]:
         raise click.UsageError("--columns and --all-columns exclude each other", ctx)

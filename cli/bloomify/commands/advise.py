@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -12,7 +12,6 @@ from bloomify.console.help import Reading, section
 from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.options import (
-    ReadingOptions,
     all_of,
     columns_option,
     one,
@@ -25,6 +24,7 @@ from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.text import safe, words_of
 
 if TYPE_CHECKING:
+    from bloomify.options import Options
     from bloomify.views.advise import AdviseView
     from parquet_bloomwriter.advising.report import AdviseReport
     from parquet_bloomwriter.progress import FileProgress
@@ -56,6 +56,7 @@ _judged_options = all_of(
     columns_option(section_="What is judged", help_="Only these columns.", default="all"),
     section("What is judged")(
         "--fpp",
+        "rate",
         metavar="P",
         callback=one(parse_rate),
         default="0.01",
@@ -82,16 +83,6 @@ _judged_options = all_of(
 )
 
 
-class AdviseOptions(ReadingOptions):
-    """All options of `advise`."""
-
-    columns: tuple[str, ...]
-    fpp: float
-    engine: str
-    where: tuple[str, ...]
-    write: bool
-
-
 @click.command("advise", cls=Reading, short_help="Say which columns deserve filters.")
 @sources_argument
 @_judged_options
@@ -104,9 +95,7 @@ class AdviseOptions(ReadingOptions):
 )
 @reading_options
 @click.pass_context
-def advise(
-    ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AdviseOptions]
-) -> None:
+def advise(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Options]) -> None:
     """Say which columns of all INPUTs deserve Bloom filters, what they cost, and what they save.
 
     The last line is the command that adds them. Figures come from footers and a sample of values.
@@ -125,19 +114,17 @@ def advise(
         return advise(
             location,
             options["columns"] or None,
-            fpp=options["fpp"],
+            fpp=options["rate"],
             engine=options["engine"],
             queries=options["where"] or None,
             jobs=jobs,
         )
 
-    code = read_files(
-        inputs, judge, view, cast("ReadingOptions", options), console, is_together=True
-    )
+    code = read_files(inputs, judge, view, options, console, is_together=True)
     if view.reports and not (options["quiet"] or options["as_json"]):
         _print_command(view, console)
     if options["write"] and code == ExitCode.OK:
-        code = _write_properties(inputs[0], view, options["fpp"], console)
+        code = _write_properties(inputs[0], view, options["rate"], console)
     ctx.exit(code)
 
 

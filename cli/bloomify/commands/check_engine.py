@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -10,10 +10,11 @@ from bloomify.console.console import Console
 from bloomify.console.help import Reading, complete_path, section
 from bloomify.exits import ExitCode
 from bloomify.options import all_of, printing_options, split_columns
-from bloomify.views.base import json_text
+from bloomify.views.base import document_of, json_text
 from parquet_bloomwriter.text import count, listed_names, safe
 
 if TYPE_CHECKING:
+    from bloomify.options import Options
     from parquet_bloomwriter.verbs.engines.report import EngineCheck, EngineReport
 
 _COLORS = {"USED": "green", "NOT_USED": "red", "WRONG": "red", "UNDECIDED": "yellow"}
@@ -62,25 +63,12 @@ _asked_options = all_of(
 )
 
 
-class CheckEngineOptions(TypedDict):
-    """All options of `check-engine`."""
-
-    engines: tuple[str, ...]
-    command: str | None
-    column: str | None
-    python: str | None
-    timeout: float
-    as_json: bool
-    quiet: bool
-    verbose: bool
-
-
 @click.command("check-engine", cls=Reading, short_help="Prove which engines use the filters.")
 @click.argument("file", metavar="FILE", shell_complete=complete_path)
 @_asked_options
 @printing_options
 @click.pass_context
-def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngineOptions]) -> None:
+def check_engine(ctx: click.Context, /, file: str, **options: Unpack[Options]) -> None:
     """Prove which engines use the Bloom filters of a FILE, and that they lose no rows by them.
 
     Each engine is asked for a value that is in no row, in a copy of FILE whose data pages are
@@ -104,35 +92,8 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
         else lambda one: console.result(_line(one, has_error=options["verbose"])),
     )
     if options["as_json"]:
-        facts = {
-            "path": report.path,
-            "column": report.column,
-            "value": _json_value(report.value),
-            "row_groups": report.num_row_groups,
-            "present_columns": list(report.present_columns),
-            "engines": [
-                {
-                    "engine": one.engine,
-                    "version": one.version,
-                    "use": one.use.name,
-                    "reason": one.reason,
-                    "error": one.error,
-                    "num_compared": one.num_compared,
-                    "lost": [
-                        {
-                            "column": lost.column,
-                            "value": _json_value(lost.value),
-                            "count": lost.count,
-                            "expected": lost.expected,
-                        }
-                        for lost in one.lost
-                    ],
-                    "hazards": list(one.hazards),
-                }
-                for one in report.checks
-            ],
-        }
-        console.result(json_text("check-engine", seconds=console.seconds, **facts))
+        text = json_text("check-engine", seconds=console.seconds, **document_of(report))
+        console.result(text)
     else:
         groups = count(report.num_row_groups, "row group")
         console.note(
@@ -145,13 +106,6 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
     if report.has_wrong:
         ctx.exit(ExitCode.ENGINE_WRONG)
     ctx.exit(ExitCode.OK if report.all_use else ExitCode.CHECK_FAILED)
-
-
-def _json_value(value: object) -> object:
-    """Return a value for JSON: unchanged, as text, or bytes as hexadecimal digits."""
-    if isinstance(value, bytes):
-        return value.hex()
-    return value if isinstance(value, int | float | str) else str(value)
 
 
 def _others(report: EngineReport) -> list[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shlex
 from datetime import datetime
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from bloomify.console.console import Console
 from bloomify.console.help import Reading, complete_path, section
 from bloomify.options import (
-    ReadingOptions,
     all_of,
     columns_option,
     local_output,
@@ -22,6 +21,7 @@ from bloomify.runner import read_files, shown
 from parquet_bloomwriter.text import safe, size
 
 if TYPE_CHECKING:
+    from bloomify.options import Options
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.inspection import FileFilters
     from parquet_bloomwriter.source import Location
@@ -46,23 +46,12 @@ _shown_options = all_of(
 )
 
 
-class InspectOptions(ReadingOptions):
-    """All options of `inspect`."""
-
-    columns: tuple[str, ...]
-    row_groups: bool
-    html: str | None
-    overwrite: bool
-
-
 @click.command("inspect", cls=Reading, short_help="Show the filters that are there.")
 @sources_argument
 @_shown_options
 @reading_options
 @click.pass_context
-def inspect(
-    ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[InspectOptions]
-) -> None:
+def inspect(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Options]) -> None:
     """Show the Bloom filters of each INPUT: size, place, fill and oddities.
 
     An INPUT is a Parquet file, a folder, a Delta or Iceberg table, a glob pattern or a URL.
@@ -80,8 +69,7 @@ def inspect(
 
         return inspect(location, options["columns"] or None)
 
-    shared = cast("ReadingOptions", options)
-    code = read_files(inputs, look, view, shared, console, has_details=options["row_groups"])
+    code = read_files(inputs, look, view, options, console, has_details=options["row_groups"])
     if options["html"] is not None and view.files:
         data_set = shown(inputs[0]) if len(inputs) == 1 else None
         made = _page(view.files, data_set)

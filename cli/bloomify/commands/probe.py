@@ -13,9 +13,6 @@ from bloomify.console.console import Console, interruptible
 from bloomify.console.help import Reading, section
 from bloomify.exits import exit_code_of_run, exit_code_of_search
 from bloomify.options import (
-    ConditionOptions,
-    PathsOptions,
-    StateOptions,
     all_of,
     as_of,
     check_paths_options,
@@ -41,7 +38,7 @@ from bloomify.runner import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.hashing import Dialect
+    from bloomify.options import Options
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.report import ProbeReport
     from parquet_bloomwriter.source import Location
@@ -70,16 +67,6 @@ _shown_options = all_of(
 )
 
 
-class ProbeOptions(ConditionOptions, PathsOptions, StateOptions):
-    """All options of `probe`."""
-
-    dialect: Dialect
-    murmur3_seed: int
-    row_groups: bool
-    quiet: bool
-    verbose: bool
-
-
 @click.command("probe", cls=Reading, short_help="Say which files and row groups might match.")
 @sources_argument
 @_asked_options
@@ -87,7 +74,7 @@ class ProbeOptions(ConditionOptions, PathsOptions, StateOptions):
 @state_options
 @printing_options
 @click.pass_context
-def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[ProbeOptions]) -> None:
+def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Options]) -> None:
     """Say which files and row groups of each INPUT might hold rows that pass a condition.
 
     Footers are read, and the parts of Bloom filters and dictionaries that are needed. An INPUT is a
@@ -122,9 +109,7 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Prob
     ctx.exit(exit_code_of_search(code, found.passed_over))
 
 
-def _probe(
-    locations: Sequence[Location], condition: Expression, options: ProbeOptions
-) -> ProbeReport:
+def _probe(locations: Sequence[Location], condition: Expression, options: Options) -> ProbeReport:
     """Return the report of probing; a single unreadable file is an entry of it, too.
 
     Raises:
@@ -174,7 +159,7 @@ def _take_failures(report: ProbeReport, failures: FailureLog) -> None:
 def _print(  # noqa: PLR0913  what was found, and how it is shown
     report: ProbeReport,
     failures: FailureLog,
-    options: ProbeOptions,
+    options: Options,
     console: Console,
     *,
     found: FoundFiles,

@@ -8,12 +8,12 @@ import click
 
 from bloomify.console.console import Console
 from bloomify.console.help import Verb
-from bloomify.options import WritingOptions, destination_options, inputs_argument, running_options
+from bloomify.options import destination_options, inputs_argument, running_options
 from bloomify.runner import begin_writing, rewrite_files
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from bloomify.options import DestinationOptions
+    from bloomify.options import DestinationOptions, Options
     from parquet_bloomwriter import RepairReport
     from parquet_bloomwriter.progress import FileProgress
 
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 @destination_options
 @running_options
 @click.pass_context
-def repair(
-    ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[WritingOptions]
-) -> None:
+def repair(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Options]) -> None:
     """Fill in the missing `bloom_filter_length` of filters in each INPUT.
 
     parquet-mr before 1.14 left this field out, and parquet-java 1.14.0 to 1.15.2 loses rows on

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from bloomify.console.console import Console
-from bloomify.console.help import Verb, section
+from bloomify.console.help import Verb
 from bloomify.options import (
-    WritingOptions,
-    complete_columns,
     destination_options,
     inputs_argument,
+    names_option,
     running_options,
-    split_columns,
 )
 from bloomify.runner import begin_writing, rewrite_files
 from bloomify.table_runner import (
-    CommitOptions,
     commit_options,
     limits_of,
     table_among,
@@ -26,34 +23,25 @@ from bloomify.table_runner import (
 )
 
 if TYPE_CHECKING:
-    from bloomify.options import DestinationOptions
+    from bloomify.options import DestinationOptions, Options
     from parquet_bloomwriter import StripReport, TableReport
     from parquet_bloomwriter.progress import Bar, FileProgress
 
 
-class StripOptions(WritingOptions, CommitOptions):
-    """All options of `strip`."""
-
-    columns: tuple[str, ...]
-
-
 @click.command("strip", cls=Verb, short_help="Take filters out again, byte for byte.")
 @inputs_argument
-@section("Which filters")(
+@names_option(
     "-c",
     "--columns",
-    metavar="NAME,...",
-    multiple=True,
-    callback=split_columns,
-    shell_complete=complete_columns,
-    help="Only those of these columns. Repeatable.  [default: all filters, also those of the "
+    section_="Which filters",
+    help_="Only those of these columns. Repeatable.  [default: all filters, also those of the "
     "writer]",
 )
 @destination_options
 @commit_options
 @running_options
 @click.pass_context
-def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[StripOptions]) -> None:
+def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Options]) -> None:
     """Take the Bloom filters out of each INPUT.
 
     If a file had no filters before `bloomify` added some, it is again what it was, byte for byte.
@@ -81,8 +69,7 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
                 progress=bar,
             )
 
-        writing = cast("WritingOptions", options)
-        ctx.exit(write_table(table, strip_all, "strip", writing, console))
+        ctx.exit(write_table(table, strip_all, "strip", options, console))
 
     def take_out(
         path: str,
@@ -97,4 +84,4 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
         return strip(path, columns, progress=begin_writing(path, progress), **destination)
 
     view = StripView(with_plan=options["plan"])
-    ctx.exit(rewrite_files(inputs, take_out, view, cast("WritingOptions", options), console))
+    ctx.exit(rewrite_files(inputs, take_out, view, options, console))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -10,7 +10,6 @@ from bloomify.console.console import Console
 from bloomify.console.help import Reading, section
 from bloomify.exits import ExitCode
 from bloomify.options import (
-    ReadingOptions,
     all_of,
     columns_option,
     dialect_options,
@@ -22,7 +21,7 @@ from bloomify.options import (
 from bloomify.runner import read_files
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.hashing import Dialect
+    from bloomify.options import Options
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.verification import VerifyReport
     from parquet_bloomwriter.source import Location
@@ -48,23 +47,12 @@ _checked_options = all_of(
 )
 
 
-class VerifyOptions(ReadingOptions):
-    """All options of `verify`."""
-
-    columns: tuple[str, ...]
-    sample: int | float | None
-    dialect: Dialect
-    murmur3_seed: int
-
-
 @click.command("verify", cls=Reading, short_help="Hold filters against the values of the file.")
 @sources_argument
 @_checked_options
 @reading_options
 @click.pass_context
-def verify(
-    ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[VerifyOptions]
-) -> None:
+def verify(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Options]) -> None:
     """Look up every value of each INPUT in its Bloom filters, and measure their rates.
 
     A filter that lacks a value makes readers lose rows. The exit code is 1 if any filter fails,
@@ -89,5 +77,5 @@ def verify(
             progress=progress,
         )
 
-    code = read_files(inputs, check, view, cast("ReadingOptions", options), console)
+    code = read_files(inputs, check, view, options, console)
     ctx.exit(code if view.passed else ExitCode.CHECK_FAILED)

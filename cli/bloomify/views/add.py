@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from bloomify.console.table import paragraphs, remarks_text, table
-from bloomify.views.base import facts_of
-from bloomify.views.new_file import NewFileView, plan_table, with_options
+from bloomify.views.new_file import NewFileView, with_options
 from parquet_bloomwriter.reports.summary import Remark
 from parquet_bloomwriter.rewrite.report import (
     ColumnTotals,
     added_table,
     merge_totals,
+    plan_table,
 )
 from parquet_bloomwriter.text import count, growth_warning, listed_names, name, row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bloomify.views.base import Document
-    from bloomify.views.new_file import Step
-    from parquet_bloomwriter import AddReport, ColumnReport
+    from parquet_bloomwriter import AddReport
     from parquet_bloomwriter.reports.summary import Table
+    from parquet_bloomwriter.rewrite.report import PlacedStep
 
 
 @dataclass(kw_only=True)
@@ -32,10 +30,6 @@ class AddView(NewFileView["AddReport"]):
     """The view of filters added to files."""
 
     command: ClassVar[str] = "add"
-    facts: ClassVar[tuple[str, ...]] = (
-        *("num_rows", "num_row_groups", "num_built", "placement", "fallback", "left_bytes"),
-        "warnings",
-    )
     has_unreadable: bool = False
     """Whether a column chunk could not be read."""
 
@@ -56,16 +50,10 @@ class AddView(NewFileView["AddReport"]):
         warnings = [Remark("warning", with_options(text)) for text in report.warnings]
         return super().remarks(report) + warnings
 
-    def plan(self, report: AddReport) -> Table[tuple[Step, str]] | None:
+    def plan(self, report: AddReport) -> Table[PlacedStep] | None:
         """Return the table of pieces; None if no filter is added."""
         names = {column.ordinal: column.name for column in report.columns}
         return plan_table(report.pieces, names.__getitem__) if report.num_built else None
-
-    def document(self, report: AddReport) -> Document:
-        """Return one file's entry of `files` in the JSON."""
-        document = super().document(report)
-        plan = {"plan": document.pop("plan")} if "plan" in document else {}
-        return {**document, "columns": list(map(_column_document, report.columns)), **plan}
 
     def collect(self, report: AddReport) -> None:
         """Add one file's columns and bytes to the totals."""
@@ -125,12 +113,3 @@ class AddView(NewFileView["AddReport"]):
         remarks = [remark for column in self.totals for remark in column.remarks]
         none_built = not any(column.num_built or column.num_kept for column in self.totals)
         return not (none_built and any(label == "skipped" for label, _ in remarks))
-
-
-def _column_document(column: ColumnReport) -> Document:
-    rates = ("asked_fpp", "achieved_fpp", "ndv", "bytes_added", "bits_per_value")
-    return {
-        **facts_of(column, "name", "ordinal", "physical_type", *rates),
-        "notes": list(column.notes),
-        "row_groups": [dataclasses.asdict(chunk) for chunk in column.chunks],
-    }

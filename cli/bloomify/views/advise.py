@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from bloomify.console.table import paragraphs, remarks_text, table
-from bloomify.views.base import View, facts_of
+from bloomify.views.base import View
 from parquet_bloomwriter.advising.report import advice_table, notes_of
-from parquet_bloomwriter.reports.summary import Remark
+from parquet_bloomwriter.reports.summary import Remark, picked, plain
 from parquet_bloomwriter.text import count, name, percent, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bloomify.views.base import Document
-    from parquet_bloomwriter.advising.report import AdviseReport, ColumnAdvice
+    from parquet_bloomwriter.advising.report import AdviseReport
 
 _WIDE = 130
 """Columns of a terminal from which reasons are in the table; else they stand below it."""
@@ -81,20 +80,11 @@ class AdviseView(View["AdviseReport"]):
 
     def document(self, report: AdviseReport) -> Document:
         """Return one file's entry of `files` in the JSON."""
-        return {"path": report.paths[0], **facts_of(report, "size", "num_rows", "num_row_groups")}
+        return {"path": report.paths[0], **picked(report, "size", "num_rows", "num_row_groups")}
 
     def overall(self) -> Document:
         """Return the advice for the JSON; empty if no file could be read."""
-        if not self.reports:
-            return {}
-        report = self.together()
-        sizes = ("num_files", "size", "num_rows", "num_row_groups")
-        return {
-            **facts_of(report, *sizes, "fpp", "engine", "num_filter_bytes", "share"),
-            "shell_command": report.command,
-            "index_shell_command": report.index_command,
-            "columns": [_column_document(column) for column in report.ranked],
-        }
+        return plain(self.together()) if self.reports else {}
 
     def together(self) -> AdviseReport:
         """Return the advice on all files together."""
@@ -116,8 +106,3 @@ def _none_added(report: AdviseReport) -> str:
 def names_file_urls(inputs: Sequence[str]) -> bool:
     """Return whether any input is a URL of a local file, which is only rewritten by its path."""
     return any(given.lower().startswith("file:") for given in inputs)
-
-
-def _column_document(column: ColumnAdvice) -> Document:
-    names = [field.name for field in dataclasses.fields(column) if field.compare]
-    return facts_of(column, *names, "skipped_by_statistics")

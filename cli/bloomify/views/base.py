@@ -44,9 +44,9 @@ class View(ABC, Generic[R]):
             columns: Width of the terminal; None where there is none.
         """
 
-    @abstractmethod
     def document(self, report: R) -> Document:
         """Return one file's entry of `files` in the JSON."""
+        return document_of(report)
 
     def lack(self, report: R) -> str:  # noqa: ARG002  few verbs tell such files apart
         """Return what a file lacks if nothing else is shown of it, such as "no filters"; or ""."""
@@ -90,9 +90,11 @@ def json_text(command: str, *, seconds: float, **facts: object) -> str:
     return json.dumps(head | facts, allow_nan=False)
 
 
-def facts_of(report: object, *names: str) -> Document:
-    """Return the attributes of a report, by these names."""
-    return {name: getattr(report, name) for name in names}
+def document_of(report: object) -> Document:
+    """Return a report as values for the JSON, by the names that its class lists."""
+    from parquet_bloomwriter.reports.summary import plain
+
+    return plain(report)
 
 
 def failure_document(

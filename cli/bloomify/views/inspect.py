@@ -1,19 +1,14 @@
-"""The view of `inspect`: filters by column and one by one, and their oddities.
-
-JSON has no infinity: an infinite NDV, which means that all bits are set, is null.
-"""
+"""The view of `inspect`: filters by column and one by one, and their oddities."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from bloomify.console.table import paragraphs, remarks_text, table
-from bloomify.views.base import View, facts_of
+from bloomify.views.base import View
 from parquet_bloomwriter.reports.inspection import column_table, filter_table, remarks_on
 from parquet_bloomwriter.text import count, percent, safe, size
 
@@ -21,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bloomify.console.console import Glyphs
-    from bloomify.views.base import Document
-    from parquet_bloomwriter.reports.inspection import ColumnFilters, FileFilters, FilterFacts
+    from parquet_bloomwriter.reports.inspection import FileFilters
 
 _FEW_FILTERS = 16
 """Largest number of filters of a file that are listed one by one by default."""
@@ -84,29 +78,6 @@ class InspectView(View["FileFilters"]):
         num_bytes = sum(file.num_filter_bytes for file in self.files)
         return f"{count(filters, 'filter')}, {size(num_bytes)}"
 
-    def document(self, report: FileFilters) -> Document:
-        """Return one file's entry of `files` in the JSON."""
-        return {
-            **facts_of(report, "path", "size", "num_rows", "num_row_groups", "created_by"),
-            "num_filters": len(report.filters),
-            **facts_of(report, "num_filter_bytes", "share"),
-            "columns": [_column_document(column) for column in report.columns],
-        }
-
     def _by_column(self, files: Sequence[FileFilters], *, columns: int | None) -> str:
         model = column_table(files).without("type", "mean FPP", "problems")
         return table(model, columns=columns, glyphs=self.glyphs)
-
-
-def _column_document(column: ColumnFilters) -> Document:
-    names = ("name", "ordinal", "physical_type", "type", "num_row_groups", "num_compressed_bytes")
-    return {
-        **facts_of(column, *names),
-        "filters": [_filter_document(one) for one in column.filters],
-    }
-
-
-def _filter_document(one: FilterFacts) -> Document:
-    facts = dataclasses.asdict(one)
-    ndv = None if one.ndv is None or not math.isfinite(one.ndv) else one.ndv
-    return {**facts, "ndv": ndv, "bits_per_value": one.bits_per_value}

@@ -1,27 +1,25 @@
 """The views of new versions of files: what `add`, `strip` and `repair` share; `strip`, `repair`.
 
-With `--dry-run` that includes the plan: the pieces of the new file, with their positions.
+With `--plan` that includes the pieces of the new file, with their positions.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import click
 
 from bloomify.console.table import paragraphs, remarks_text, table
-from bloomify.views.base import View, facts_of
-from parquet_bloomwriter.reports.summary import Column, Remark, Table
-from parquet_bloomwriter.text import count, name, safe, size
+from bloomify.views.base import View
+from parquet_bloomwriter.reports.summary import Remark
+from parquet_bloomwriter.rewrite.report import plan_table
+from parquet_bloomwriter.text import count, safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from bloomify.views.base import Document
     from parquet_bloomwriter import AddReport, RepairReport, StripReport
-    from parquet_bloomwriter.rewrite.plan import Piece
+    from parquet_bloomwriter.reports.summary import Table
+    from parquet_bloomwriter.rewrite.report import PlacedStep
 
 N = TypeVar("N", bound="AddReport | StripReport | RepairReport")
 
@@ -78,9 +76,6 @@ class StoreTotals:
 class NewFileView(View[N]):
     """The view of new versions of files."""
 
-    facts: ClassVar[tuple[str, ...]]
-    """Attributes of the report that are in this verb's JSON only."""
-
     with_plan: bool = False
     """Whether the pieces of each new file are shown."""
 
@@ -108,22 +103,11 @@ class NewFileView(View[N]):
         """Return the remarks on the file."""
         return [Remark(label, with_options(text)) for label, text in report.remarks]
 
-    def plan(self, report: N) -> Table[_Placed] | None:
+    def plan(self, report: N) -> Table[PlacedStep] | None:
         """Return the table of pieces; None if the file is not changed."""
         if report.size_before == report.size_after:
             return None
         return plan_table(report.pieces, str)
-
-    def document(self, report: N) -> Document:
-        """Return one file's entry of `files` in the JSON."""
-        names = ("path", "output", "written", "dry_run", "size_before", "size_after")
-        document = facts_of(report, *names)
-        if report.store is not None:
-            document["store"] = facts_of(report.store, *_STORE_FACTS)
-        document |= facts_of(report, *self.facts)
-        if report.dry_run:
-            document["plan"] = [dataclasses.asdict(step) for step in steps(report.pieces)]
-        return document
 
     def collect(self, report: N) -> None:
         """Add the store's requests and bytes to the totals."""
@@ -140,7 +124,6 @@ class StripView(NewFileView["StripReport"]):
     """The view of filters taken out of files."""
 
     command: ClassVar[str] = "strip"
-    facts: ClassVar[tuple[str, ...]] = ("num_filters", "left_bytes", "columns", "notes")
     num_filters: int = 0
     notes: dict[str, None] = field(default_factory=dict)
     """Distinct notes of all files."""
@@ -168,7 +151,6 @@ class RepairView(NewFileView["RepairReport"]):
     """The view of filled-in lengths of filters."""
 
     command: ClassVar[str] = "repair"
-    facts: ClassVar[tuple[str, ...]] = ("num_repaired", "unrepaired")
     is_brief: ClassVar[bool] = True
     num_repaired: int = 0
     num_doubtful: int = 0
@@ -192,88 +174,9 @@ class RepairView(NewFileView["RepairReport"]):
         return not self.num_doubtful
 
 
-_STORE_FACTS = (
-    *("requests", "down", "up", "copied", "planned"),
-    *("old_version", "new_version", "notes"),
-)
-
-
 def _store_remarks(report: AddReport | StripReport | RepairReport) -> list[Remark]:
     """Return remarks on a store's requests, and on what it could not keep; empty for disks."""
     if report.store is None:
         return []
     notes = [Remark("note", note) for note in report.store.notes]
     return [Remark("store", str(report.store)), *notes]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """A piece with its position in the new file. Ranges end before their `stop`."""
-
-    action: str
-    """What is done: "copy" or "skip" of old bytes, or "filter" or "metadata" for new bytes."""
-
-    start: int
-    """Absolute position in the new file, bytes."""
-
-    length: int
-    """Length in the new file, bytes; 0 for "skip"."""
-
-    old: tuple[int, int] | None = None
-    """Absolute positions in the old file, start and stop; None for new bytes."""
-
-    chunk: tuple[int, int] | None = None
-    """Row group and leaf ordinal of a filter, both 0-based; None for other pieces."""
-
-
-def steps(pieces: Sequence[Piece]) -> Iterator[Step]:
-    """Yield the pieces with their positions."""
-    from parquet_bloomwriter.rewrite.plan import Copy, EmitFilter, Skip
-
-    at = 0
-    for piece in pieces:
-        match piece:
-            case Copy(start, stop):
-                step = Step(action="copy", start=at, length=stop - start, old=(start, stop))
-            case Skip(start, stop):
-                step = Step(action="skip", start=at, length=0, old=(start, stop))
-            case EmitFilter(row_group, column, length):
-                step = Step(action="filter", start=at, length=length, chunk=(row_group, column))
-            case _:
-                step = Step(action="metadata", start=at, length=len(piece.data))
-        yield step
-        at += step.length
-
-
-_Placed = tuple[Step, str]
-"""A step, and a text on its contents."""
-
-_STEPS: tuple[Column[_Placed], ...] = (
-    Column("do", lambda one: one[0].action, is_text=True),
-    Column("new file from", lambda one: one[0].start if one[0].length else ""),
-    Column("to", lambda one: one[0].start + one[0].length if one[0].length else ""),
-    Column("bytes", lambda one: one[0].length),
-    Column("old file from", lambda one: one[0].old[0] if one[0].old else ""),
-    Column("to", lambda one: one[0].old[1] if one[0].old else ""),
-    Column("what", lambda one: one[1], is_text=True),
-)
-
-
-def plan_table(pieces: Sequence[Piece], name_of: Callable[[int], str]) -> Table[_Placed]:
-    """Return the table of pieces.
-
-    Args:
-        pieces: The plan.
-        name_of: Names a leaf column by its ordinal.
-    """
-    rows = [(step, _what(step, name_of)) for step in steps(pieces)]
-    if rows and rows[-1][0].action == "metadata":
-        rows[-1] = (rows[-1][0], "footer")
-    return Table(columns=_STEPS, rows=rows)
-
-
-def _what(step: Step, name_of: Callable[[int], str]) -> str:
-    if step.chunk:
-        row_group, column = step.chunk
-        return f"{name(name_of(column))}, row group {row_group}"
-    return {"skip": "left out", "metadata": "page index"}.get(step.action, "")

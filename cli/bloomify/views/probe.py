@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from collections import defaultdict
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from bloomify.console.table import (
     table,
     wrapped,
 )
-from bloomify.views.base import facts_of, json_text
+from bloomify.views.base import document_of, json_text
 from parquet_bloomwriter.probing.report import file_table, row_group_table
 from parquet_bloomwriter.text import count, percent, row_groups, safe, size
 
@@ -209,30 +208,12 @@ def probe_json(
         failed: The entries of the files that could not be read.
         **facts: What is said of tables, and of names that were passed over, if there are some.
     """
-    names = ("predicate", "verdict", "num_row_groups", "num_surviving", "num_skipped_bytes")
-    costs = ("num_excluded", "num_filters", "requests", "bytes_read")
     return json_text(
         "probe",
         seconds=seconds,
-        **facts_of(report, *names, *costs),
+        **document_of(report),
         **facts,
-        explanations=[dataclasses.asdict(one) for one in report.explanations],
-        files=[_file_document(file) for file in report.files if file.error is None],
+        explanations=list(map(document_of, report.explanations)),
+        files=[document_of(file) for file in report.files if file.error is None],
         failed=failed,
     )
-
-
-def _file_document(file: FileProbe) -> Document:
-    names = ("path", "verdict", "num_rows", "num_row_groups", "num_skipped_bytes")
-    return {
-        **facts_of(file, *names, "is_excluded", "requests", "bytes_read"),
-        "surviving": list(file.surviving),
-        "row_groups": [_row_group_document(one) for one in file.row_groups],
-    }
-
-
-def _row_group_document(one: RowGroupVerdict) -> Document:
-    return {
-        **facts_of(one, "row_group", "num_rows", "num_bytes", "verdict", "evidence"),
-        "checks": [dataclasses.asdict(check) for check in one.checks],
-    }

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bloomify.console.table import paragraphs, remarks_text, table
-from bloomify.views.base import facts_of
 from parquet_bloomwriter.reports.summary import Remark
 from parquet_bloomwriter.rewrite.report import added_table
 from parquet_bloomwriter.text import count, growth, safe, size
 
 if TYPE_CHECKING:
-    from bloomify.views.base import Document
     from parquet_bloomwriter import TableReport
 
 _MOST_REMARKS = 20
@@ -31,18 +29,3 @@ def table_text(report: TableReport, *, columns: int | None) -> str:
     if (more := len(remarks) - _MOST_REMARKS) > 0:
         below += f"\nand {count(more, 'remark')} more: see --json"
     return paragraphs(head, table(added_table(report.totals), columns=columns), below)
-
-
-def table_document(report: TableReport) -> Document:
-    """Return the entry `table` of the JSON."""
-    facts = (
-        *("table", "format", "dry_run", "version_before", "columns", "asked_by_table"),
-        *("num_files", "num_footers", "num_to_do", "num_waiting", "bytes_waiting"),
-        *("num_commits_planned", "num_filters", "bytes_before", "bytes_after", "commits"),
-        *("left_over", "undecided", "notes"),
-    )
-    change = ("path", "fate", "new_path", "num_filters", "size_before", "size_after", "reason")
-    return {
-        **facts_of(report, *facts),
-        "changes": [facts_of(one, *change) for one in report.changes],
-    }

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from bloomify.console.table import paragraphs, remarks_text, table
-from bloomify.views.base import View, facts_of
+from bloomify.views.base import View
 from parquet_bloomwriter.reports.verification import check_remarks, check_table, outcome_of
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bloomify.views.base import Document
     from parquet_bloomwriter.reports.verification import VerifyReport
 
 
@@ -51,11 +49,6 @@ class VerifyView(View["VerifyReport"]):
     def tally(self) -> str:
         """Return how many filters of all files passed."""
         return outcome_of([check for file in self.files for check in file.checks])
-
-    def document(self, report: VerifyReport) -> Document:
-        """Return one file's entry of `files` in the JSON."""
-        figures = facts_of(report, "passed", "num_looked_up", "num_missing")
-        return {**figures, **dataclasses.asdict(report)}
 
     @property
     def passed(self) -> bool:

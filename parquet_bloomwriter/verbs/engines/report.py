@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 from parquet_bloomwriter.text import count, listed, safe
 
@@ -94,6 +95,10 @@ class EngineCheck:
 class EngineReport:
     """The engines that used the filters of one column to find that a value is absent."""
 
+    JSON: ClassVar = (
+        *("path", "column", "value", "row_groups=num_row_groups", "present_columns"),
+        "engines=checks",
+    )
     path: str
     """Path of the file."""
 

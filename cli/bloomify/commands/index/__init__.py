@@ -13,7 +13,7 @@ from parquet_bloomwriter.text import nearest
 VERBS = {
     "create": "create",
     "lookup": "lookup",
-    "refresh": "refresh",
+    "refresh": "lifecycle",
     "explain": "lookup",
     **dict.fromkeys(("list", "show"), "info"),
     **dict.fromkeys(("optimize", "delete", "restore", "vacuum", "cancel"), "lifecycle"),

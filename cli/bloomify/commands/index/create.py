@@ -4,39 +4,34 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 import click
 
-from bloomify.commands.index.options import (
-    ChangeOptions,
-    home_option,
-    name_option,
-    one_writer_option,
-    table_argument,
-)
 from bloomify.commands.index.runner import IndexRun, change
 from bloomify.console.help import Verb, section
 from bloomify.options import (
     all_of,
-    complete_columns,
+    home_option,
     jobs_option,
+    name_option,
+    names_option,
     one,
+    one_writer_option,
     parse_count,
     parse_filter_size,
     parse_rate,
     parse_size,
     per_column,
     printing_options,
-    split_columns,
+    table_argument,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from bloomify.options import Options
     from parquet_bloomwriter.index.column_choice import ColumnChoice
-    from parquet_bloomwriter.index.contract import Contract
-    from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.report import IndexReport
 
 T = TypeVar("T", bound=float)
@@ -79,23 +74,17 @@ def _per_column(
 _which = section("What is indexed")
 
 _filter_options = all_of(
-    _which(
+    names_option(
         "-c",
         "--columns",
-        metavar="NAME,...",
-        multiple=True,
-        callback=split_columns,
-        shell_complete=complete_columns,
-        help="Leaf columns by dotted path, or patterns as in '*_id', which are looked up in the "
+        section_="What is indexed",
+        help_="Leaf columns by dotted path, or patterns as in '*_id', which are looked up in the "
         "table's schema or the first file; each column gets filters of its own. Repeatable.",
     ),
-    _which(
+    names_option(
         "--exclude",
-        metavar="NAME,...",
-        multiple=True,
-        callback=split_columns,
-        shell_complete=complete_columns,
-        help="Columns that are not indexed, named as for --columns. Repeatable.",
+        section_="What is indexed",
+        help_="Columns that are not indexed, named as for --columns. Repeatable.",
     ),
     _which(
         "--fpp",
@@ -157,34 +146,6 @@ _filter_options = all_of(
 )
 
 
-class CreateOptions(ChangeOptions):
-    """All options of `index create`."""
-
-    columns: tuple[str, ...]
-    exclude: tuple[str, ...]
-    fpp: dict[str, float]
-    expected_items: dict[str, int]
-    origin: str
-    max_filter_size: int
-    max_index_size: int
-    contract: str
-    slices: bool
-    jobs: int | None
-
-
-class _Settings(TypedDict):
-    """The arguments of `index.create` that options give."""
-
-    fpp: dict[str, float]
-    expected_num_items: dict[str, int] | None
-    origin: Origin
-    max_file_bytes: int
-    max_total_bytes: int
-    contract: Contract
-    slices: bool
-    one_writer: bool
-
-
 @click.command(
     "create", cls=Verb, epilog=_EPILOG, short_help="Index columns of all files of a folder."
 )
@@ -198,7 +159,7 @@ class _Settings(TypedDict):
 @jobs_option
 @printing_options
 @click.pass_context
-def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) -> None:
+def create(ctx: click.Context, /, table: str, **options: Unpack[Options]) -> None:
     """Index columns of all Parquet files below DIR.
 
     If files cannot be indexed, they are named, and the exit code is 3; lookups always answer with
@@ -211,22 +172,36 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
     run = IndexRun.of(ctx, table, options)
     choice = run.attempt(lambda: _chosen(options, table), changes=_UNNAMED)
     columns = choice.names
-    settings = _settings(options, choice)
+    fpp, expected = choice.by_name(options["fpp"]), choice.by_name(options["expected_items"])
+    _check_named(fpp, columns, option="--fpp")
+    _check_named(expected, columns, option="--expected-items")
     run = replace(run, name=_default_name(columns) if run.name is None else run.name)
 
     def build(table: str, /, *, name: str, home: str | None) -> IndexReport:
         from parquet_bloomwriter import index
         from parquet_bloomwriter.index.build.threads import ThreadEngine
 
-        engine = ThreadEngine(options["jobs"])
         return index.create(
-            table, columns, name=name, home=home, engine=engine, progress=run.progress, **settings
+            table,
+            columns,
+            name=name,
+            home=home,
+            fpp=dict.fromkeys(columns, DEFAULT_FPP) | fpp,
+            expected_num_items=expected or None,
+            origin=options["origin"],
+            max_file_bytes=options["max_filter_size"],
+            max_total_bytes=options["max_index_size"],
+            contract=options["contract"],
+            slices=bool(options["slices"]),
+            one_writer=options["one_writer"],
+            engine=ThreadEngine(options["jobs"]),
+            progress=run.progress,
         )
 
     change(run, build)
 
 
-def _chosen(options: CreateOptions, table: str) -> ColumnChoice:
+def _chosen(options: Options, table: str) -> ColumnChoice:
     from parquet_bloomwriter.index.column_choice import choose_names
     from parquet_bloomwriter.index.table.ref import TableRef
 
@@ -237,29 +212,6 @@ def _default_name(columns: Sequence[str]) -> str:
     """Return a default name made of columns' names: `id-address.city` for `id,address.city`."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(columns))
     return plain.strip("_.-")[:_MAX_DEFAULT_NAME] or _UNNAMED
-
-
-def _settings(options: CreateOptions, choice: ColumnChoice) -> _Settings:
-    """Return the library's arguments for the options.
-
-    Raises:
-        click.UsageError: If an option names a column that is not indexed.
-    """
-    columns = choice.names
-    asked = choice.by_name(options["fpp"])
-    expected = choice.by_name(options["expected_items"])
-    _check_named(asked, columns, option="--fpp")
-    _check_named(expected, columns, option="--expected-items")
-    return {
-        "fpp": dict.fromkeys(columns, DEFAULT_FPP) | asked,
-        "expected_num_items": expected or None,
-        "origin": cast("Origin", options["origin"]),
-        "max_file_bytes": options["max_filter_size"],
-        "max_total_bytes": options["max_index_size"],
-        "contract": cast("Contract", options["contract"]),
-        "slices": options["slices"],
-        "one_writer": options["one_writer"],
-    }
 
 
 def _check_named(given: Iterable[str], columns: Sequence[str], *, option: str) -> None:

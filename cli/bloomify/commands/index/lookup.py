@@ -6,31 +6,36 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from bloomify.commands.index.options import (
-    IndexConditionOptions,
-    check_condition,
-    condition_options,
-    table_argument,
-)
 from bloomify.commands.index.runner import IndexRun, Shown
 from bloomify.console.help import Reading
 from bloomify.exits import ExitCode, exit_code_of_search
 from bloomify.options import (
-    PathsOptions,
+    all_of,
     check_paths_options,
     condition_of,
+    condition_options,
+    home_option,
+    name_option,
     path_end,
     paths_options,
     printing_options,
+    table_argument,
 )
 from bloomify.runner import note_passed_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bloomify.options import Options
     from bloomify.views.index.explain import Explanation
     from parquet_bloomwriter.index.report import LookupReport
     from parquet_bloomwriter.predicate.expression import Expression
+
+_asked_options = all_of(
+    condition_options,
+    name_option("Ask this index only.  [default: all of the table]"),
+    home_option,
+)
 
 _EPILOG = """\b
 Examples:
@@ -39,19 +44,11 @@ Examples:
 """
 
 
-class LookupOptions(IndexConditionOptions, PathsOptions):
-    """All options of `index lookup`."""
-
-    version: int | None
-    snapshot: int | None
-    branch: str | None
-
-
 @click.command(
     "lookup", cls=Reading, epilog=_EPILOG, short_help="Say which files can hold a value."
 )
 @table_argument
-@condition_options
+@_asked_options
 @click.option(
     "--version",
     type=click.IntRange(0),
@@ -72,7 +69,7 @@ class LookupOptions(IndexConditionOptions, PathsOptions):
 @paths_options(help_="Print just the paths that might match, one per line.")
 @printing_options
 @click.pass_context
-def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) -> None:
+def lookup(ctx: click.Context, /, table: str, **options: Unpack[Options]) -> None:
     """Say which files below DIR might hold rows that pass a condition, by its indexes.
 
     No data file is opened but those whose names do not say that they are Parquet, and some to look
@@ -86,7 +83,7 @@ def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) 
     from bloomify.views.index.lookup import warnings
 
     check_paths_options(options, ctx)
-    check_condition(options, ctx)
+    _check_condition(options, ctx)
     run = IndexRun.of(ctx, table, options)
     condition = run.attempt(lambda: condition_of(options))
 
@@ -111,8 +108,8 @@ def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) 
     _print(run, report, options)
 
 
-def _print(run: IndexRun, report: LookupReport, options: LookupOptions) -> None:
-    from bloomify.views.index.lookup import LookupText, lookup_document, paths_as_given
+def _print(run: IndexRun, report: LookupReport, options: Options) -> None:
+    from bloomify.views.index.lookup import LookupText, paths_as_given
 
     note_passed_over(report.passed_over, run.console)
     code = ExitCode.OK if report.paths else ExitCode.CHECK_FAILED
@@ -121,7 +118,7 @@ def _print(run: IndexRun, report: LookupReport, options: LookupOptions) -> None:
         run.console.paths(paths_as_given(report, run.table), end=path_end(options))
         run.ctx.exit(code)
     text = LookupText(table=run.table, columns=run.console.columns)
-    run.show(report, Shown(text=text.of, document=lookup_document, code=lambda _: code))
+    run.show(report, Shown(text=text.of, code=lambda _: code))
 
 
 _EXPLAIN_EPILOG = """\b
@@ -137,10 +134,10 @@ Example:
     short_help="Say what an index makes of a condition.",
 )
 @table_argument
-@condition_options
+@_asked_options
 @printing_options
 @click.pass_context
-def explain(ctx: click.Context, /, table: str, **options: Unpack[IndexConditionOptions]) -> None:
+def explain(ctx: click.Context, /, table: str, **options: Unpack[Options]) -> None:
     """Say which index of DIR a lookup uses, how many files each condition excludes, and why not.
 
     Reasons have codes, as in Hyperspace: docs/reference/output.md. The exit code is 0 if the
@@ -149,7 +146,7 @@ def explain(ctx: click.Context, /, table: str, **options: Unpack[IndexConditionO
     from bloomify.views.index.explain import ExplanationText, explanation_document
     from bloomify.views.index.lookup import warnings
 
-    check_condition(options, ctx)
+    _check_condition(options, ctx)
     run = IndexRun.of(ctx, table, options)
     condition = run.attempt(lambda: condition_of(options))
     explanation = run.attempt(lambda: _explain(table, condition, options))
@@ -160,7 +157,7 @@ def explain(ctx: click.Context, /, table: str, **options: Unpack[IndexConditionO
     run.show(explanation, Shown(text=text.of, document=explanation_document))
 
 
-def _explain(table: str, condition: Expression, options: IndexConditionOptions) -> Explanation:
+def _explain(table: str, condition: Expression, options: Options) -> Explanation:
     """Look up a condition, and each comparison in it by itself.
 
     Raises:
@@ -186,3 +183,14 @@ def _atoms(expression: Expression) -> Iterator[Expression]:
             yield from _atoms(operand)
     else:
         yield expression
+
+
+def _check_condition(options: Options, ctx: click.Context) -> None:
+    """Check that there is a condition.
+
+    Raises:
+        click.UsageError: If there is none.
+    """
+    if not (options["where"] or options["eq"]):
+        example = '--where "id = 42"'
+        raise click.UsageError(f"say what to look for, as in {example} or --eq id=42", ctx)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
 import click
 
@@ -17,7 +17,7 @@ from bloomify.console.console import Console, interruptible, interruption_code
 from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.runner import guarded, note_passed_over
-from bloomify.views.base import failure_document, json_text
+from bloomify.views.base import document_of, failure_document, json_text
 from bloomify.views.index import command_line, partition_hint
 from parquet_bloomwriter.errors import (
     BloomwriterError,
@@ -29,10 +29,10 @@ from parquet_bloomwriter.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bloomify.commands.index.options import IndexOptions
+    from bloomify.options import Options
     from bloomify.views.base import Document
     from parquet_bloomwriter.index.engine import Progress
-    from parquet_bloomwriter.index.report import IndexReport
+    from parquet_bloomwriter.index.report import IndexInfo, IndexReport
 
 R = TypeVar("R")
 
@@ -57,7 +57,7 @@ class Shown(Generic[R]):
     text: Callable[[R], str]
     """Function that returns the text; "" prints nothing."""
 
-    document: Callable[[R], Document]
+    document: Callable[[R], Document] = document_of
     """Function that returns the facts for the JSON."""
 
     code: Callable[[R], ExitCode] = lambda _: ExitCode.OK
@@ -76,12 +76,12 @@ class IndexRun:
     name: str | None
     """Name of the index on the command line; None without one."""
 
-    options: IndexOptions
+    options: Options
     console: Console
 
     @classmethod
     def of(
-        cls, ctx: click.Context, table: str, options: IndexOptions, *, default: str | None = None
+        cls, ctx: click.Context, table: str, options: Options, *, default: str | None = None
     ) -> IndexRun:
         """Return a new run, with open streams.
 
@@ -91,7 +91,7 @@ class IndexRun:
             options: Its options.
             default: The index that is meant if `--name` is not given.
         """
-        name = cast("str | None", options.get("name"))
+        name = options.get("name")
         return cls(
             ctx=ctx,
             table=table,
@@ -197,15 +197,20 @@ class IndexRun:
         return f"Type: {words}"
 
 
+def index_document(report: IndexReport | IndexInfo) -> Document:
+    """Return the facts of one index for the JSON."""
+    return {"index": document_of(report)}
+
+
 def change(run: IndexRun, action: Action) -> NoReturn:
     """Change the chosen index, print the report, and exit."""
-    from bloomify.views.index.action import ActionText, complaint, report_code, report_document
+    from bloomify.views.index.action import ActionText, complaint, report_code
 
     name, home = name_of(run), run.options["home"]
     text = ActionText(table=run.table, home=home, columns=run.console.columns)
     report = run.attempt(lambda: action(run.table, name=name, home=home), changes=name)
     note_passed_over(report.passed_over, run.console)
-    shown = Shown(text=text.of, document=report_document, code=report_code, complaint=complaint)
+    shown = Shown(text=text.of, document=index_document, code=report_code, complaint=complaint)
     run.show(report, shown)
 
 

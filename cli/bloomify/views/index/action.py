@@ -21,7 +21,6 @@ from parquet_bloomwriter.text import count, name, safe, size
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bloomify.views.base import Document
     from parquet_bloomwriter.index.report import IndexColumn, IndexReport
 
 _LISTED = 10
@@ -125,13 +124,6 @@ def _never_excluded(report: IndexReport) -> dict[str, str]:
         if names <= reasons.keys()
     }
     return {one.path: one.reason for one in report.left_out} | lacking
-
-
-def report_document(report: IndexReport) -> Document:
-    """Return the report for the JSON."""
-    from parquet_bloomwriter.index.report import plain
-
-    return {"index": plain(report)}
 
 
 def _unindexed(report: IndexReport) -> Iterator[tuple[str, str]]:

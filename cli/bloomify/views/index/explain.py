@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bloomify.console.table import paragraphs, table
 from bloomify.views.index.lookup import headline
 from parquet_bloomwriter.index.report import Code, IndexAnswer, use_table
+from parquet_bloomwriter.reports.summary import picked, plain
 
 if TYPE_CHECKING:
     from bloomify.views.base import Document
@@ -54,12 +55,8 @@ class ExplanationText:
 
 def explanation_document(explanation: Explanation) -> Document:
     """Return the explanation for the JSON."""
-    from parquet_bloomwriter.index.report import plain
-
     conditions = [
-        {"predicate": part.predicate, "num_excluded": part.num_excluded, "indexes": indexes}
-        for part in explanation.parts
-        for indexes in [plain(part)["indexes"]]
+        picked(part, "predicate", "num_excluded", "indexes") for part in explanation.parts
     ]
     return {**plain(explanation.whole), "conditions": conditions}
 

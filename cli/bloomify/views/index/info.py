@@ -23,7 +23,6 @@ from parquet_bloomwriter.text import count, name, percent, safe, size
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bloomify.views.base import Document
     from parquet_bloomwriter.index.report import IndexColumn, IndexInfo, IndexReport
 
 _INDENT = 11
@@ -84,20 +83,6 @@ class InfosText:
 
     def _type(self, verb: str, info: IndexInfo) -> str:
         return safe(command_line(verb, self.table, name=info.name, home=self.home))
-
-
-def infos_document(infos: Sequence[IndexInfo]) -> Document:
-    """Return the list for the JSON."""
-    from parquet_bloomwriter.index.report import plain
-
-    return {"indexes": [plain(info) for info in infos]}
-
-
-def info_document(info: IndexInfo) -> Document:
-    """Return one index for the JSON."""
-    from parquet_bloomwriter.index.report import plain
-
-    return {"index": plain(info)}
 
 
 def nothing_there(table_: str, home: str | None) -> str:

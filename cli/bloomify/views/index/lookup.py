@@ -17,7 +17,6 @@ from parquet_bloomwriter.text import count, percent, safe, size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bloomify.views.base import Document
     from parquet_bloomwriter.index.report import IndexUse, LookupReport
     from parquet_bloomwriter.predicate.expression import Expression
 
@@ -120,13 +119,6 @@ def _not_indexed(report: LookupReport, condition: Expression, *, table: str) -> 
     hint = partition_hint(asked, table)
     named, there = ", ".join(asked), ", ".join(indexed)
     return f"no index has filters of {named}, only of {there} ({Code.MISSING_INDEXED_COL}).{hint}"
-
-
-def lookup_document(report: LookupReport) -> Document:
-    """Return the report for the JSON."""
-    from parquet_bloomwriter.index.report import plain
-
-    return plain(report)
 
 
 def _unknown(report: LookupReport, table: str, home: str | None) -> Iterator[str]:
