@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument, TableProblem
 from parquet_bloomwriter.rewrite.report import ColumnTotals
+from parquet_bloomwriter.table_files.find import open_to_change
 from parquet_bloomwriter.tables.choice import Chooser, in_order, within_budget
-from parquet_bloomwriter.tables.open import open_table
 from parquet_bloomwriter.tables.records import Records
 from parquet_bloomwriter.tables.replacement import Limits, WrittenFile
 from parquet_bloomwriter.tables.run import Run, threads_for
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.sbbf import Sizing
+    from parquet_bloomwriter.table_files.files import FileReplacement, Table
     from parquet_bloomwriter.tables.choice import Task
     from parquet_bloomwriter.tables.replacement import Job, TableProgress, Workers
     from parquet_bloomwriter.tables.report import TableReport
-    from parquet_bloomwriter.tables.table import ChangeableTable, FileReplacement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class _Add:
     """See `Verb`."""
 
     writer: FilterBuilder
-    table: ChangeableTable
+    table: Table
     records: Records
     stored: Mapping[str, str]
     """The names of columns in files, by logical name."""
@@ -163,7 +163,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     for name, number in (("max_files", max_files), ("max_bytes_rewritten", max_bytes_rewritten)):
         if number is not None and number < 1:
             raise InvalidArgument(f"{name} of {number} leaves nothing to do")
-    opened = open_table(table, branch=branch)
+    opened = open_to_change(table, branch=branch)
     wish = wish_of(opened, columns, fpp, max_bytes, exclude=exclude)
     records = Records(opened.id)
     choice = Chooser(opened, records, asked=tuple(wish.rates)).lacking(rebuilds=replace)

@@ -24,9 +24,9 @@ from parquet_bloomwriter.errors import (
     Unfinished,
 )
 from parquet_bloomwriter.rewrite.report import merge_totals
+from parquet_bloomwriter.table_files.files import COMMITTED, FileReplacement
 from parquet_bloomwriter.tables.choice import batches
 from parquet_bloomwriter.tables.report import FileChange, FileFate
-from parquet_bloomwriter.tables.table import COMMITTED, FileReplacement
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping, Sequence
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.rewrite.report import ColumnTotals
+    from parquet_bloomwriter.table_files.files import FileEntry, Table, TableCommit
     from parquet_bloomwriter.tables.choice import Task
-    from parquet_bloomwriter.tables.table import ChangeableTable, DataFile, TableCommit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +195,7 @@ class Operation:
 class Replacements:
     """The results for the files of a run, and the table after it."""
 
-    table: ChangeableTable
+    table: Table
     commits: list[int] = field(default_factory=list)
     changes: list[FileChange] = field(default_factory=list)
     left_over: list[str] = field(default_factory=list)
@@ -362,9 +362,7 @@ class _Batch:
         return unchanged(self._done.table, task.file, fate, reason)
 
 
-def planned(
-    table: ChangeableTable, tasks: Sequence[Task], limits: Limits
-) -> tuple[list[FileChange], int]:
+def planned(table: Table, tasks: Sequence[Task], limits: Limits) -> tuple[list[FileChange], int]:
     """Return the changes that a run would make to a table's files, and its number of commits."""
     changes = [
         FileChange(
@@ -380,7 +378,7 @@ def planned(
     return changes, sum(1 for _ in cut)
 
 
-def unchanged(table: ChangeableTable, file: DataFile, fate: FileFate, reason: str) -> FileChange:
+def unchanged(table: Table, file: FileEntry, fate: FileFate, reason: str) -> FileChange:
     """Return the report's line for a file that was not replaced."""
     return FileChange(
         path=table.shown(file.path),

@@ -20,9 +20,9 @@ from parquet_bloomwriter.tables.report import FileFate, TableReport
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from parquet_bloomwriter.table_files.files import Table
     from parquet_bloomwriter.tables.choice import Choice, Task
     from parquet_bloomwriter.tables.replacement import Limits, TableProgress, Verb, Workers
-    from parquet_bloomwriter.tables.table import ChangeableTable
 
 _JOBS_ON_STORES = 16
 _PER_CORE = 2
@@ -40,7 +40,7 @@ class Run:
     """A run of a verb over a table."""
 
     verb: str
-    table: ChangeableTable
+    table: Table
     """The table as it was read first."""
 
     columns: tuple[str, ...]
@@ -67,7 +67,7 @@ class Run:
     @property
     def active(self) -> set[str]:
         """Paths of the table's files after the commits made so far."""
-        return {file.path for file in self._done.table.files}
+        return {file.path for file in self._done.table.entries}
 
     def carry_out(
         self,
@@ -108,7 +108,7 @@ class Run:
         worked_on = {id(task) for task in self.tasks}
         waiting = [task.file.size for task in self.choice.tasks if id(task) not in worked_on]
         return TableReport(
-            table=self.table.name,
+            table=self.table.path,
             format=self.table.format,
             verb=self.verb,
             dry_run=self._is_dry,
@@ -116,7 +116,7 @@ class Run:
             commits=tuple(done.commits),
             columns=self.columns,
             asked_by_table=self.asked_by_table,
-            num_files=len(self.table.files),
+            num_files=len(self.table.entries),
             num_footers=self.choice.num_footers,
             num_to_do=len(self.choice.tasks),
             num_waiting=len(waiting),
@@ -130,11 +130,11 @@ class Run:
         )
 
 
-def threads_for(
-    table: ChangeableTable, jobs: int | None, progress: TableProgress | None
-) -> Threads:
+def threads_for(table: Table, jobs: int | None, progress: TableProgress | None) -> Threads:
     """Return the threads that work on a table: two for each core by default, and 16 on stores."""
     check_jobs(jobs)
     if jobs is None:
-        jobs = _JOBS_ON_STORES if table.is_far else _PER_CORE * default_jobs()
+        jobs = (
+            _JOBS_ON_STORES if "://" in table.shown(table.location) else _PER_CORE * default_jobs()
+        )
     return Threads(jobs, progress)

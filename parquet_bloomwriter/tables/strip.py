@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.table_files.find import open_to_change
 from parquet_bloomwriter.tables.choice import Chooser, in_order
-from parquet_bloomwriter.tables.open import open_table
 from parquet_bloomwriter.tables.records import Records
 from parquet_bloomwriter.tables.replacement import Limits, WrittenFile
 from parquet_bloomwriter.tables.run import Run, threads_for
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.progress import FileProgress
+    from parquet_bloomwriter.table_files.files import FileReplacement
     from parquet_bloomwriter.tables.choice import Task
     from parquet_bloomwriter.tables.replacement import Job, TableProgress, Writer
     from parquet_bloomwriter.tables.report import TableReport
-    from parquet_bloomwriter.tables.table import FileReplacement
 
 
 def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> WrittenFile:
@@ -81,7 +81,7 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
         BloomwriterError: In the same cases as `bloomify_table`.
         OSError: If reading or writing fails.
     """
-    opened = open_table(table, branch=branch)
+    opened = open_to_change(table, branch=branch)
     asked = leaves_of(opened.columns, columns)
     choice = Chooser(opened, Records(opened.id), asked=asked).filtered()
     tasks = in_order(choice.tasks, newest_first=False)
@@ -95,7 +95,7 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
     )
     report = run.report()
     with suppress(BloomwriterError):  # an invalid property asks for no filters
-        if asking := opened.asked().names:
+        if asking := opened.asked().columns:
             note = f"the property {opened.asks_by} still asks for {', '.join(asking)}"
             again = f"{note}: unset it, or the next run of bloomify adds these filters again"
             return replace(report, notes=(*report.notes, again))

@@ -11,7 +11,7 @@ from parquet_bloomwriter.arguments import names_of, rate_of, rates_of
 from parquet_bloomwriter.column_names import EVERY_COLUMN, matching_names
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
-from parquet_bloomwriter.tables.open import open_table
+from parquet_bloomwriter.table_files.find import open_to_change
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.arguments import Rate
-    from parquet_bloomwriter.table_files.files import TableColumns
-    from parquet_bloomwriter.tables.table import ChangeableTable
+    from parquet_bloomwriter.table_files.files import Table, TableColumns
 
 DEFAULT_FPP = 0.01
 
@@ -40,7 +39,7 @@ class Wish:
 
 
 def wish_of(
-    table: ChangeableTable,
+    table: Table,
     names: str | Sequence[str] | None,
     fpp: Rate | Mapping[str, Rate] | None,
     max_bytes: int | None,
@@ -66,7 +65,7 @@ def wish_of(
     asked = table.asked()
     is_by_table = names is None
     if names is None:
-        names = asked.names
+        names = asked.columns
         if not names and asked.unknown:
             raise InvalidArgument(
                 f"the table has no column that its property {safe(asked.unknown[0])} names",
@@ -164,5 +163,5 @@ def ask_for_filters(
         TableProblem, UnsafeTarget, OutcomeUnknown, StoreProblem, OSError: As for `bloomify_table`.
     """
     rate = None if fpp is None else rate_of(fpp)
-    opened = open_table(table)
+    opened = open_to_change(table)
     return opened.ask(leaves_of(opened.columns, columns), rate)

@@ -147,9 +147,9 @@ def _check_table(ctx: click.Context, inputs: tuple[str, ...]) -> None:
     Raises:
         click.UsageError: If not.
     """
-    from parquet_bloomwriter.tables.open import is_table
+    from parquet_bloomwriter.table_files.find import is_table_name
 
-    if len(inputs) != 1 or not is_table(inputs[0]):
+    if len(inputs) != 1 or not is_table_name(inputs[0]):
         raise click.UsageError("--write goes with one Delta or Iceberg table", ctx)
 
 
