@@ -5,7 +5,8 @@
     wish         the requested columns, from arguments or from the table's properties
     choice       the files of a version that lack filters, their order, and batches of files
     records      results of earlier runs, so that footers need not be read again
-    replacement  writes new files, makes commits, and reports files that are left over
+    replacement  a run: writes new files, makes commits, and reports files that are left over
+    report       the report of a run
 
 Data files are never changed. A new file has a new name, and a commit replaces the old file by the
 new file.

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import InvalidArgument, TableProblem
+from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.rewrite.report import ColumnTotals
 from parquet_bloomwriter.table_files.find import open_to_change
 from parquet_bloomwriter.tables.choice import Chooser, in_order, within_budget
 from parquet_bloomwriter.tables.records import Records
-from parquet_bloomwriter.tables.replacement import Limits, WrittenFile
-from parquet_bloomwriter.tables.run import Run, threads_for
+from parquet_bloomwriter.tables.replacement import Run, WrittenFile, threads_for
 from parquet_bloomwriter.tables.wish import wish_of
 from parquet_bloomwriter.verbs.add import bloomify
 
@@ -24,9 +22,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.sbbf import Sizing
-    from parquet_bloomwriter.table_files.files import FileReplacement, Table
-    from parquet_bloomwriter.tables.choice import Task
-    from parquet_bloomwriter.tables.replacement import Job, TableProgress, Workers
+    from parquet_bloomwriter.tables.replacement import Job, Limits, TableProgress, Workers
     from parquet_bloomwriter.tables.report import TableReport
 
 
@@ -71,27 +67,6 @@ class FilterBuilder:
             for one in report.columns
         ]
         return WrittenFile(size=report.size_after, num_filters=report.num_built, totals=totals)
-
-
-@dataclass(frozen=True)
-class _Add:
-    """See `Verb`."""
-
-    writer: FilterBuilder
-    table: Table
-    records: Records
-    stored: Mapping[str, str]
-    """The names of columns in files, by logical name."""
-
-    def finished(self, task: Task) -> frozenset[str]:
-        return self.records.finished(task.file) | {self.stored[name] for name in task.leaves}
-
-    def unchanged(self, task: Task) -> None:
-        self.records.note(task.file, self.finished(task))
-
-    def replaced(self, replacement: FileReplacement) -> None:
-        if not self.table.keeps_notes:
-            self.records.note_new(replacement.path, replacement.size, replacement.finished)
 
 
 def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
@@ -177,28 +152,15 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         replace=replace,
         repeats=workers is not None,
     )
-    verb = _Add(
-        builder, opened, records, {one: opened.columns.stored_name(one) for one in wish.rates}
-    )
     run = Run(
         verb="add",
+        writer=builder,
         table=opened,
         columns=tuple(wish.rates),
         asked_by_table=wish.is_by_table,
         choice=choice,
         tasks=tasks,
+        records=records,
     )
-    try:
-        run.carry_out(
-            verb,
-            limits or Limits(),
-            workers or threads_for(opened, jobs, progress),
-            dry_run=dry_run,
-            progress=progress,
-        )
-    finally:
-        if not dry_run:
-            # The table's files may be read for it, and records may be lost.
-            with suppress(TableProblem):
-                records.save(run.active)
-    return run.report()
+    workers = workers or threads_for(opened, jobs, progress)
+    return run.carry_out(workers, limits, dry_run=dry_run, progress=progress)
