@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.metadata import Footer, Leaf, Schema
@@ -20,6 +20,7 @@ from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
+    from parquet_bloomwriter.column_names import TableColumns
     from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.predicate.expression import Texts
     from parquet_bloomwriter.table_files.properties import AskedFilters
@@ -113,22 +114,6 @@ class TableField(NamedTuple):
     """Field id, by which an Iceberg table finds the column in files."""
 
 
-class TableColumns(Protocol):
-    """The leaf columns of a table."""
-
-    def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Return the leaf columns of the given names; None: all. Raises `ColumnNotFound`."""
-        ...
-
-    def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
-        """Return the leaf columns of a file by their names in the table."""
-        ...
-
-    def stored_name(self, name: str) -> str:
-        """Return the name of a leaf column in files, which stays when the column is renamed."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLeaf(Leaf):
     """A leaf column of a file, under its name in the table."""
@@ -175,7 +160,7 @@ class Table(ABC):
 
     @property
     @abstractmethod
-    def columns(self) -> TableColumns:
+    def columns(self) -> TableColumns[Any]:
         """The table's leaf columns, with the leaf columns of files that store them."""
 
     @property

@@ -2,7 +2,7 @@
 
     add          `bloomify_table`: adds filters to the files that lack filters
     strip        `strip_table`: removes filters from files
-    wish         the requested columns, from arguments or from the table's properties
+    request      the requested columns, from arguments or from the table's properties
     choice       the files of a version that lack filters, their order, and batches of files
     records      results of earlier runs, so that footers need not be read again
     replacement  a run: writes new files, makes commits, and reports files that are left over

@@ -12,7 +12,7 @@ from parquet_bloomwriter.table_files.find import open_to_change
 from parquet_bloomwriter.tables.choice import Chooser, in_order, within_budget
 from parquet_bloomwriter.tables.records import Records
 from parquet_bloomwriter.tables.replacement import Run, WrittenFile, threads_for
-from parquet_bloomwriter.tables.wish import wish_of
+from parquet_bloomwriter.tables.request import requested_filters
 from parquet_bloomwriter.verbs.add import bloomify
 
 if TYPE_CHECKING:
@@ -139,15 +139,15 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         if number is not None and number < 1:
             raise InvalidArgument(f"{name} of {number} leaves nothing to do")
     opened = open_to_change(table, branch=branch)
-    wish = wish_of(opened, columns, fpp, max_bytes, exclude=exclude)
+    request = requested_filters(opened, columns, fpp, max_bytes, exclude=exclude)
     records = Records(opened.id)
-    choice = Chooser(opened, records, asked=tuple(wish.rates)).lacking(rebuilds=replace)
+    choice = Chooser(opened, records, asked=tuple(request.rates)).lacking(rebuilds=replace)
     tasks = in_order(choice.tasks, newest_first=newest_first)
     tasks = within_budget(tasks, max_files=max_files, max_bytes=max_bytes_rewritten)
     builder = FilterBuilder(
-        rates=wish.rates,
+        rates=request.rates,
         ndv=ndv,
-        max_bytes=wish.max_bytes,
+        max_bytes=request.max_bytes,
         sizing=sizing,
         replace=replace,
         repeats=workers is not None,
@@ -156,8 +156,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         verb="add",
         writer=builder,
         table=opened,
-        columns=tuple(wish.rates),
-        asked_by_table=wish.is_by_table,
+        columns=tuple(request.rates),
+        asked_by_table=request.is_by_table,
         choice=choice,
         tasks=tasks,
         records=records,

@@ -11,7 +11,7 @@ from parquet_bloomwriter.table_files.find import open_to_change
 from parquet_bloomwriter.tables.choice import Chooser, in_order
 from parquet_bloomwriter.tables.records import Records
 from parquet_bloomwriter.tables.replacement import Run, WrittenFile, threads_for
-from parquet_bloomwriter.tables.wish import leaves_of
+from parquet_bloomwriter.tables.request import leaves_of
 from parquet_bloomwriter.verbs.strip import strip
 
 if TYPE_CHECKING:

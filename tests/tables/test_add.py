@@ -36,7 +36,7 @@ from parquet_bloomwriter.durable import create_whole
 from parquet_bloomwriter.tables import replacement
 from parquet_bloomwriter.tables.replacement import Limits
 from parquet_bloomwriter.tables.report import FileFate
-from parquet_bloomwriter.tables.wish import ask_for_filters
+from parquet_bloomwriter.tables.request import ask_for_filters
 from tests.support.delta_tables import (
     actions,
     append,

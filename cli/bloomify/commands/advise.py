@@ -157,7 +157,7 @@ def _write_properties(table: str, view: AdviseView, fpp: float, console: Console
     """Set the table's properties to the columns that deserve filters, or have them already."""
     from parquet_bloomwriter.advising.report import Advice
     from parquet_bloomwriter.iceberg.names import is_iceberg
-    from parquet_bloomwriter.tables.wish import ask_for_filters
+    from parquet_bloomwriter.tables.request import ask_for_filters
 
     wanted = (Advice.ADD, Advice.HAS_FILTER)
     names = [one.name for one in view.together().ranked if one.verdict in wanted]
