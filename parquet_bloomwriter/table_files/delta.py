@@ -46,11 +46,6 @@ from parquet_bloomwriter.table_files.files import (
     TableField,
     TableFile,
 )
-from parquet_bloomwriter.table_files.properties import (
-    DELTA_COLUMNS,
-    asked_by_delta,
-    delta_properties,
-)
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -109,7 +104,6 @@ class DeltaTable(Table):
     format: ClassVar[str] = "delta"
     partition_origin: ClassVar[str] = "the value in the log"
     keeps_notes: ClassVar[bool] = True
-    asks_by: ClassVar[str] = DELTA_COLUMNS
 
     place: TablePlace
     number: int
@@ -270,11 +264,14 @@ class DeltaTable(Table):
 
     def asked(self) -> AskedFilters:
         """Return the filters that the table's properties ask for: see `Table`."""
+        from parquet_bloomwriter.table_files.properties import asked_by_delta
+
         return asked_by_delta(self.snapshot.metadata.properties)
 
     def ask(self, columns: Sequence[str], fpp: float | None) -> int | None:
         """Set the properties that ask for filters, by a commit: see `Table`."""
         from parquet_bloomwriter.delta.commit import set_properties
+        from parquet_bloomwriter.table_files.properties import delta_properties
 
         wanted = delta_properties(columns, fpp)
         if wanted.items() <= self.snapshot.metadata.properties.items():

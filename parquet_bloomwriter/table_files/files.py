@@ -15,7 +15,6 @@ from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.metadata import Footer, Leaf, Schema
 from parquet_bloomwriter.source import Location
 from parquet_bloomwriter.source.open import opened_with_footer, read_footer
-from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -141,9 +140,6 @@ class Table(ABC):
 
     keeps_notes: ClassVar[bool]
     """Whether the table keeps a note with each file of the columns that need no more work."""
-
-    asks_by: ClassVar[str]
-    """Name of the property that lists columns, for messages."""
 
     path: str
     """Path or name of the table as the caller spelled it, without secrets."""
@@ -407,6 +403,8 @@ def footer_of(path: str) -> tuple[Footer, int]:
         FileProblem: If it cannot be read.
         OSError: If the system or the store refuses.
     """
+    from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
+
     if not is_s3(path):
         with opened_with_footer(path) as (file, footer):
             return footer, file.size

@@ -57,11 +57,6 @@ from parquet_bloomwriter.table_files.files import (
     TableFile,
     footer_of,
 )
-from parquet_bloomwriter.table_files.properties import (
-    ENABLED,
-    asked_by_iceberg,
-    iceberg_properties,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -100,7 +95,6 @@ class IcebergTable(Table):
     format: ClassVar[str] = "iceberg"
     partition_origin: ClassVar[str] = "the value in the manifest"
     keeps_notes: ClassVar[bool] = False
-    asks_by: ClassVar[str] = f"{ENABLED}NAME"
 
     snapshot: IcebergSnapshot
 
@@ -254,11 +248,14 @@ class IcebergTable(Table):
 
     def asked(self) -> AskedFilters:
         """Return the filters that the table's properties ask for: see `Table`."""
+        from parquet_bloomwriter.table_files.properties import asked_by_iceberg
+
         return asked_by_iceberg(self.snapshot)
 
     def ask(self, columns: Sequence[str], fpp: float | None) -> int | None:
         """Set the properties that ask for filters: see `Table`. They belong to no snapshot."""
         from parquet_bloomwriter.iceberg.commit import set_properties
+        from parquet_bloomwriter.table_files.properties import iceberg_properties
 
         wanted = iceberg_properties(columns, fpp)
         if wanted.items() <= self.snapshot.properties.items():

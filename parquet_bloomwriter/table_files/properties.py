@@ -53,6 +53,9 @@ _PARQUET_LEVELS = ((".list.element", ".element"), (".key_value.", "."))
 class AskedFilters:
     """The Bloom filters that a table's properties ask for."""
 
+    name: str
+    """Name of the property that lists columns, for messages."""
+
     columns: Sequence[str]
     """Logical names of columns and groups; "*" for all."""
 
@@ -82,7 +85,8 @@ def asked_by_delta(properties: Mapping[str, str]) -> AskedFilters:
                 f'the table\'s property {DELTA_FPP} has no rate in "{part}"',
                 remedy="Set it as in 0.01, or 1%, email=0.1%.",
             ) from None
-    return AskedFilters(columns=_listed(properties.get(DELTA_COLUMNS, "")), rates=rates)
+    columns = _listed(properties.get(DELTA_COLUMNS, ""))
+    return AskedFilters(name=DELTA_COLUMNS, columns=columns, rates=rates)
 
 
 def delta_properties(columns: Sequence[str], fpp: float | None) -> dict[str, str]:
@@ -128,7 +132,11 @@ def asked_by_iceberg(snapshot: IcebergSnapshot) -> AskedFilters:
         max_bytes = _number(MAX_BYTES, properties[MAX_BYTES], int)
     in_order = [one.name for one in snapshot.columns.columns if one.name in enabled]
     return AskedFilters(
-        columns=tuple(in_order), rates=rates, max_bytes=max_bytes, unknown=tuple(unknown)
+        name=f"{ENABLED}NAME",
+        columns=tuple(in_order),
+        rates=rates,
+        max_bytes=max_bytes,
+        unknown=tuple(unknown),
     )
 
 

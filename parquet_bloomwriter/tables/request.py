@@ -74,7 +74,7 @@ def requested_filters(
             )
         if not names:
             raise InvalidArgument(
-                f"no columns are named, and the table has no property {table.asks_by}",
+                f"no columns are named, and the table has no property {asked.name}",
                 remedy="Name columns; or set the property, so that all runs know them.",
             )
     names = names_of(names)

@@ -71,8 +71,9 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
     )
     report = run.carry_out(threads, limits, dry_run=dry_run, progress=progress)
     with suppress(BloomwriterError):  # an invalid property asks for no filters
-        if asking := opened.asked().columns:
-            note = f"the property {opened.asks_by} still asks for {', '.join(asking)}"
+        asking = opened.asked()
+        if asking.columns:
+            note = f"the property {asking.name} still asks for {', '.join(asking.columns)}"
             again = f"{note}: unset it, or the next run of bloomify adds these filters again"
             return replace(report, notes=(*report.notes, again))
     return report
