@@ -23,7 +23,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from urllib.parse import unquote
 
-from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector
 from parquet_bloomwriter.delta.log import find_segment
 from parquet_bloomwriter.delta.partition_values import partition_value
 from parquet_bloomwriter.delta.place import place_of
@@ -406,6 +405,8 @@ class DeltaFile(TableFile):
         """
         if self.add.deletion_vector is None:
             return None
+        from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector
+
         return read_deletion_vector(self.table.place, self.add.deletion_vector, num_rows=num_rows)
 
 
