@@ -1,17 +1,21 @@
-"""Find leaf columns by the names that callers give, and the values given for each column."""
+"""Find leaf columns of files and tables by the names that callers give, and values by column."""
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.text import near_pattern, suggestion
+from parquet_bloomwriter.text import near_pattern, safe, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from parquet_bloomwriter.metadata import Footer, Leaf, Schema
 
 
 class Column(Protocol):
@@ -33,6 +37,10 @@ C = TypeVar("C", bound=Column)
 
 EVERY_COLUMN = "*"
 """Name that stands for all columns that are not named."""
+
+LEAVE_OUT = "Leave it out."
+_MAX_KNOWN = 64
+"""Maximum number of file schemas that are cached; the files of a table have few."""
 
 _ORDINAL = "#"
 _WILD = re.compile(r"[*?]")
@@ -178,3 +186,86 @@ def can_be_listed(name: str) -> bool:
 def listed_name(leaf: Column) -> str:
     """Return a column's name for a list with commas: its path, or `#` and its ordinal."""
     return leaf.name if can_be_listed(leaf.name) else f"{_ORDINAL}{leaf.ordinal}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumn:
+    """One leaf column of a table."""
+
+    ordinal: int
+    """0-based position of the column among the leaf columns."""
+
+    name: str
+    """Dotted path of names in the table."""
+
+    stored_name: str
+    """Name of the column in files, which stays when the column is renamed."""
+
+
+TC = TypeVar("TC", bound=TableColumn)
+
+
+class TableColumns(ABC, Generic[TC]):
+    """The leaf columns of a table, whatever its format. Safe in threads."""
+
+    def __init__(self, columns: Iterable[TC]) -> None:
+        """Take the columns; reading them may fill in `_without`."""
+        self._without: dict[str, tuple[str, str]] = {}
+        """The reason and the remedy, by the name of a column that cannot be selected."""
+
+        self._known: dict[Schema, Mapping[str, Leaf]] = {}
+        self.columns = tuple(columns)
+        self._by_name = {column.name: column for column in self.columns}
+
+    def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
+        """Find leaf columns by one or several names; return them in this order, without duplicates.
+
+        Args:
+            names: Dotted paths; those of structs, lists and maps stand for all leaves in them. None
+                for all leaf columns.
+
+        Returns:
+            Names of the leaves in the table.
+
+        Raises:
+            ColumnNotFound: If a name matches nothing, two leaves of the same path, or a column that
+                no file stores, or whose type has no values that could be looked up.
+        """
+        if names is None:
+            return tuple(column.name for column in self.columns)
+        listed = tuple(names_of(names))
+        for name in listed:
+            if name in self._without:
+                why, remedy = self._without[name]
+                raise ColumnNotFound(f'"{safe(name)}" {why}', name=name, column=name, remedy=remedy)
+        return tuple(column.name for column in select_columns(self.columns, listed))
+
+    def stored_name(self, name: str) -> str:
+        """Return the name of a leaf column in files, which stays when the column is renamed.
+
+        Args:
+            name: The name of a leaf, as `select` returns it.
+        """
+        return self._by_name[name].stored_name
+
+    def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
+        """Find the leaf columns of a file that store columns of the table.
+
+        A leaf may be narrower than the table's type, if that was widened since.
+
+        Returns:
+            Leaves by the names of the table; those that the file lacks are missing.
+
+        Raises:
+            UnsupportedFile: If the table finds columns by their ids, and the file has none.
+        """
+        leaves = self._known.get(footer.schema)
+        if leaves is None:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            leaves = self._known[footer.schema] = self._leaves_of(footer)
+        return leaves
+
+    @abstractmethod
+    def _leaves_of(self, footer: Footer) -> Mapping[str, Leaf]:
+        """See `in_file`."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from parquet_bloomwriter.stores.object_cache import default_cache
 from parquet_bloomwriter.stores.s3.journal import Entry, journal_folder
+from parquet_bloomwriter.table_files.files import FileEntry
 from parquet_bloomwriter.tables.records import Records
-from parquet_bloomwriter.tables.table import DataFile
 from parquet_bloomwriter.user_folders import cache_folder, state_folder
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def test_records_of_tables_are_not_taken_from_other_users(
         records.save({"a.parquet"})
     finally:
         os.umask(before)
-    file = DataFile(key=0, path="a.parquet", size=4, partition=(), age_rank=0)
+    file = FileEntry(key=0, path="a.parquet", size=4, partition=(), age_rank=0)
     assert Records("a table").finished(file) == {"id"}
     folder = tmp_path / "parquet-bloomwriter" / "tables"
     assert folder.stat().st_mode & 0o777 == 0o700

@@ -87,10 +87,10 @@ def table_among(inputs: tuple[str, ...], options: Mapping[str, object]) -> str |
     Raises:
         click.UsageError: If there are others beside it, or options that do not go with it.
     """
-    from parquet_bloomwriter.tables.open import is_table
+    from parquet_bloomwriter.table_files.find import is_table_name
 
     ctx = click.get_current_context()
-    tables = [given for given in inputs if is_table(given)]
+    tables = [given for given in inputs if is_table_name(given)]
     wrong = _FILES_ONLY if tables else _TABLES_ONLY
     given = [option for name, option in wrong.items() if options.get(name)]
     if not tables:

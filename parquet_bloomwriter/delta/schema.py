@@ -17,12 +17,10 @@ Source: Delta protocol, "Column Mapping", "Schema Serialization Format"; Parquet
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.arguments import names_of
-from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.errors import ColumnNotFound, TableProblem, UnsupportedFile
+from parquet_bloomwriter.column_names import LEAVE_OUT, TableColumn, TableColumns
+from parquet_bloomwriter.errors import TableProblem, UnsupportedFile
 from parquet_bloomwriter.metadata.tree import column_tree, has_ids, is_repeated, list_element
 from parquet_bloomwriter.text import clipped, safe
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from parquet_bloomwriter.delta.actions import Metadata
-    from parquet_bloomwriter.metadata import Footer, Leaf, Schema
+    from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.metadata.tree import ColumnNode
 
 MODE = "delta.columnMapping.mode"
@@ -43,26 +41,14 @@ _NO_LEAVES = {
     "variant": "is a variant column, which has no values that could be looked up",
     "void": "is a void column: no file stores it",
 }
-_MAX_KNOWN = 64
-"""Maximum number of file schemas that are cached; the files of a table have few."""
+_PARTITION = (
+    "is a partition column: no file stores it",
+    "Leave it out; files are chosen by the table's partitions anyway.",
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableColumn:
-    """One leaf column of a table."""
-
-    ordinal: int
-    """0-based position of the column among the leaf columns."""
-
-    name: str
-    """Dotted path of logical names."""
-
-    stored_name: str
-    """Dotted path of physical names."""
-
-
-class DeltaColumns:
-    """The leaf columns of a table. Safe in threads."""
+class DeltaColumns(TableColumns[TableColumn]):
+    """The leaf columns of a Delta table; stored names are dotted paths of physical names."""
 
     def __init__(self, metadata: Metadata) -> None:
         """Read the schema.
@@ -73,95 +59,32 @@ class DeltaColumns:
         self.mode = metadata.properties.get(MODE, "none").lower()
         if self.mode not in _MODES:
             raise TableProblem(f'the table\'s property {MODE} is "{safe(self.mode)}"')
-        self._partitions = metadata.partition_columns
-        self._without: dict[str, str] = {}
-        self._known: dict[Schema, Mapping[str, Leaf]] = {}
-        columns: list[TableColumn] = []
+        partitions = metadata.partition_columns
         try:
             # The schema may be any text: missing parts raise these errors.
             self._fields = [
-                one for one in metadata.schema["fields"] if one["name"] not in self._partitions
+                one for one in metadata.schema["fields"] if one["name"] not in partitions
             ]
-            for path, stored in self._paths(self._fields, (), ()):
-                columns.append(
-                    TableColumn(
-                        ordinal=len(columns), name=".".join(path), stored_name=".".join(stored)
-                    )
-                )
+            paths = enumerate(self._paths(self._fields, (), ()))
+            super().__init__(
+                TableColumn(ordinal=ordinal, name=".".join(path), stored_name=".".join(stored))
+                for ordinal, (path, stored) in paths
+            )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise TableProblem(
                 f"the table's schema is damaged: {clipped(safe(repr(error)))}",
                 remedy="Restore the log from a backup.",
             ) from error
-        self.columns = tuple(columns)
-        self._by_name = {column.name: column for column in columns}
+        self._without |= dict.fromkeys(partitions, _PARTITION)
 
-    def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Find leaf columns by one or several names; return them in this order, without duplicates.
-
-        Args:
-            names: Dotted paths of logical names; those of groups stand for all leaves in them. None
-                for all leaf columns.
-
-        Returns:
-            Logical names of the leaves.
-
-        Raises:
-            ColumnNotFound: If a name matches nothing, two leaves of the same path, or a column that
-                no file stores.
-        """
-        if names is None:
-            return tuple(column.name for column in self.columns)
-        listed = tuple(names_of(names))
-        for name in listed:
-            if name in self._partitions:
-                raise ColumnNotFound(
-                    f'"{safe(name)}" is a partition column: no file stores it',
-                    name=name,
-                    column=name,
-                    remedy="Leave it out; files are chosen by the table's partitions anyway.",
-                )
-            if name in self._without:
-                raise ColumnNotFound(
-                    f'"{safe(name)}" {self._without[name]}',
-                    name=name,
-                    column=name,
-                    remedy="Leave it out.",
-                )
-        return tuple(one.name for one in select_columns(self.columns, listed))
-
-    def stored_name(self, name: str) -> str:
-        """Return the physical name of a leaf column, which stays when the column is renamed.
-
-        Args:
-            name: The logical name of a leaf, as `select` returns it.
-        """
-        return self._by_name[name].stored_name
-
-    def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
-        """Find the leaf columns of a file that store columns of the table.
-
-        A leaf may be narrower than the table's type, if that was widened since.
-
-        Returns:
-            Leaves by the logical names of the table; those that the file lacks are missing.
-
-        Raises:
-            UnsupportedFile: If the table finds columns by their ids, and the file has none.
-        """
-        found = self._known.get(footer.schema)
-        if found is None:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            root = column_tree(footer)
-            if self.mode == "id" and footer.leaves and not has_ids(root):
-                raise UnsupportedFile(
-                    "the table finds columns by their ids, but the file has none",
-                    remedy="Write the file anew with Delta Lake.",
-                )
-            found = dict(self._match(self._fields, root, ()))
-            self._known[footer.schema] = found
-        return found
+    def _leaves_of(self, footer: Footer) -> Mapping[str, Leaf]:
+        root = column_tree(footer)
+        if self.mode == "id" and footer.leaves and not has_ids(root):
+            raise UnsupportedFile(
+                "the table finds columns by their ids, but the file has none",
+                remedy="Write the file anew with Delta Lake.",
+            )
+        return dict(self._match(self._fields, root, ()))
 
     def _stored(self, one: Mapping[str, Any]) -> str:
         """Return the physical name of a field."""
@@ -185,7 +108,7 @@ class DeltaColumns:
     ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
         if isinstance(kind, str):
             if kind in _NO_LEAVES:
-                self._without[".".join(path)] = _NO_LEAVES[kind]
+                self._without[".".join(path)] = _NO_LEAVES[kind], LEAVE_OUT
             else:
                 yield path, stored
         elif kind["type"] == "struct":

@@ -10,7 +10,6 @@ private functions of pyiceberg: therefore one minor version of it is required (`
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg.exceptions import ResolveError, ValidationError
 from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.manifest import FileFormat, ManifestContent
+from pyiceberg.manifest import FileFormat
 from pyiceberg.schema import Schema
 
 from parquet_bloomwriter.errors import TableProblem, UnsupportedTable
-from parquet_bloomwriter.iceberg.snapshot import MANIFESTS_AT_ONCE, check_manifests
 from parquet_bloomwriter.text import clipped, safe
 
 if TYPE_CHECKING:
@@ -52,32 +50,6 @@ def plan(scan: DataScan, name: str) -> list[FileScanTask]:
     """
     with scan_errors(name):
         return list(scan.plan_files())
-
-
-def data_files_of(
-    name: str, metadata: TableMetadata, io: FileIO, snapshot_id: int
-) -> list[DataFile]:
-    """Return the data files of a snapshot, in the order of its manifests.
-
-    Args:
-        name: Name of the table, for messages.
-        metadata: The table's metadata.
-        io: Opens manifests.
-        snapshot_id: Id of the snapshot.
-
-    Raises:
-        UnsupportedTable: If a manifest is encrypted.
-        Whatever pyiceberg raises: If one cannot be read.
-    """
-    snapshot = metadata.snapshot_by_id(snapshot_id)
-    if snapshot is None:
-        return []
-    manifests = snapshot.manifests(io)
-    check_manifests(name, manifests)
-    of_data = [one for one in manifests if one.content == ManifestContent.DATA]
-    with ThreadPoolExecutor(MANIFESTS_AT_ONCE, thread_name_prefix="manifests") as pool:
-        entries = pool.map(lambda one: one.fetch_manifest_entry(io), of_data)
-        return [entry.data_file for several in entries for entry in several]
 
 
 def new_scan(metadata: TableMetadata, io: FileIO, snapshot_id: int) -> DataScan:

@@ -18,9 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.arguments import names_of
-from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.errors import ColumnNotFound
+from parquet_bloomwriter.column_names import LEAVE_OUT, TableColumn, TableColumns
 from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata.tree import (
     column_tree,
@@ -29,7 +27,6 @@ from parquet_bloomwriter.metadata.tree import (
     list_element,
     nodes_below,
 )
-from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,31 +35,19 @@ if TYPE_CHECKING:
     from pyiceberg.table.name_mapping import MappedField, NameMapping
     from pyiceberg.types import IcebergType, NestedField
 
-    from parquet_bloomwriter.metadata import Footer, Leaf, Schema
+    from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.metadata.tree import ColumnNode
-
-_MAX_KNOWN = 64
-"""Maximum number of file schemas that are cached; the files of a table have few."""
-
-_STORED = "#"
-"""Prefix of the stored name of a column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IcebergColumn:
-    """One leaf column of a table."""
-
-    ordinal: int
-    """0-based position of the column among the leaf columns."""
-
-    name: str
-    """Dotted path of names."""
+class IcebergColumn(TableColumn):
+    """One leaf column of a table; its stored name is `#` and its field id."""
 
     field_id: int
 
 
-class IcebergColumns:
-    """The leaf columns of a table. Safe in threads."""
+class IcebergColumns(TableColumns[IcebergColumn]):
+    """The leaf columns of an Iceberg table."""
 
     def __init__(self, schema: IcebergSchema, name_mapping: NameMapping | None) -> None:
         """Read the schema.
@@ -72,78 +57,21 @@ class IcebergColumns:
             name_mapping: Names of fields in files without ids, if the table has such a mapping.
         """
         self._name_mapping = name_mapping
-        self._without: dict[str, str] = {}
-        self._known: dict[Schema, Mapping[str, Leaf]] = {}
-        self.columns = tuple(
-            IcebergColumn(ordinal=ordinal, name=name, field_id=field_id)
-            for ordinal, (name, field_id) in enumerate(self._leaves(schema.fields, ""))
+        leaves = enumerate(self._leaves(schema.fields, ""))
+        super().__init__(
+            IcebergColumn(ordinal=ordinal, name=name, stored_name=f"#{number}", field_id=number)
+            for ordinal, (name, number) in leaves
         )
-        self._by_name = {one.name: one for one in self.columns}
-        self._by_id = {one.field_id: one for one in self.columns}
 
-    def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Find leaf columns by one or several names; return them in this order, without duplicates.
-
-        Args:
-            names: Dotted paths; those of structs, lists and maps stand for all leaves in them. None
-                for all leaf columns.
-
-        Returns:
-            Names of the leaves.
-
-        Raises:
-            ColumnNotFound: If a name matches nothing, two leaves of the same path, or a column
-                whose type has no values that could be looked up.
-        """
-        if names is None:
-            return tuple(one.name for one in self.columns)
-        listed = tuple(names_of(names))
-        for name in listed:
-            if name in self._without:
-                raise ColumnNotFound(
-                    f'"{safe(name)}" {self._without[name]}',
-                    name=name,
-                    column=name,
-                    remedy="Leave it out.",
-                )
-        return tuple(one.name for one in select_columns(self.columns, listed))
-
-    def stored_name(self, name: str) -> str:
-        """Return the stored name of a leaf column: `#` and its field id, which stays on renaming.
-
-        Args:
-            name: The name of a leaf, as `select` returns it.
-        """
-        return f"{_STORED}{self._by_name[name].field_id}"
-
-    def named(self, stored_name: str) -> str | None:
-        """Return the name of the leaf column with a stored name; None if the column was dropped."""
-        field_id = stored_name.removeprefix(_STORED)
-        column = self._by_id.get(int(field_id)) if field_id.isdecimal() else None
-        return None if column is None else column.name
-
-    def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
-        """Find the leaf columns of a file that store columns of the table.
-
-        A leaf may be narrower than the table's type, if that was promoted since.
-
-        Returns:
-            Leaves by the names of the table; those that the file lacks are missing.
-        """
-        found = self._known.get(footer.schema)
-        if found is None:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            root = column_tree(footer)
-            if has_ids(root):
-                by_id = leaves_by_id(root)
-            elif self._name_mapping is not None:
-                by_id = _once(_mapped(root, self._name_mapping.root))
-            else:
-                by_id = {}
-            found = {one.name: by_id[one.field_id] for one in self.columns if one.field_id in by_id}
-            self._known[footer.schema] = found
-        return found
+    def _leaves_of(self, footer: Footer) -> Mapping[str, Leaf]:
+        root = column_tree(footer)
+        if has_ids(root):
+            by_id = leaves_by_id(root)
+        elif self._name_mapping is not None:
+            by_id = _once(_mapped(root, self._name_mapping.root))
+        else:
+            by_id = {}
+        return {one.name: by_id[one.field_id] for one in self.columns if one.field_id in by_id}
 
     def _leaves(self, fields: Sequence[NestedField], path: str) -> Iterator[tuple[str, int]]:
         for one in fields:
@@ -162,7 +90,8 @@ class IcebergColumns:
         elif isinstance(kind, PrimitiveType) and not isinstance(kind, UnknownType):
             yield name, field_id
         else:
-            self._without[name] = f"is of type {kind}: no file stores values of it to look up"
+            why = f"is of type {kind}: no file stores values of it to look up"
+            self._without[name] = why, LEAVE_OUT
 
 
 def leaves_by_id(root: ColumnNode) -> dict[int, Leaf]:

@@ -1,8 +1,9 @@
 """The data files of an Iceberg table at one snapshot.
 
 Files come in the order of pyiceberg's plan of a scan without a filter: by the manifest list, then
-by each manifest. Reading a snapshot reads the manifest list and all manifests. Delete files are
-opened later, to decide whether a file may be replaced (`DataFileEntry.why_kept`).
+by each manifest. The manifest list and all manifests are read when files are first asked for
+(`state_of`), or at once (`read_snapshot`, for writing). Delete files are opened later, to decide
+whether a file may be replaced (`DataFileEntry.why_kept`).
 
 Source: Iceberg specification, "Scan Planning", "Manifests", "Snapshot References".
 """
@@ -13,6 +14,7 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -29,16 +31,18 @@ from parquet_bloomwriter.iceberg.schema import IcebergColumns
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping
 
-    from pyiceberg.io import FileIO
     from pyiceberg.manifest import DataFile, ManifestEntry, ManifestFile
     from pyiceberg.schema import Schema
-    from pyiceberg.table import Table
+    from pyiceberg.table import DataScan, Table
     from pyiceberg.table.snapshots import Snapshot
 
 MAIN = "main"
 """Name of the branch that is read if the caller names no branch."""
+
+DATA, DELETES = 0, 1
+"""What a manifest lists, as `content` in the manifest list has it."""
 
 MANIFESTS_AT_ONCE = 16
 """Number of threads that read manifests: they mostly wait for stores."""
@@ -120,18 +124,40 @@ class IcebergSnapshot:
     """The table's current schema for a branch; for a snapshot by its id, the schema of that
     snapshot."""
 
-    columns: IcebergColumns
-    files: Mapping[str, DataFileEntry]
-    """Data files by path, in the order of the plan."""
+    @cached_property
+    def columns(self) -> IcebergColumns:
+        """The table's leaf columns, with the leaf columns of files that store them."""
+        return IcebergColumns(self.schema, self.table.metadata.name_mapping())
 
-    manifests: tuple[ManifestFile, ...] = ()
-    """Manifests, in the order of the manifest list."""
+    @cached_property
+    def manifests(self) -> tuple[ManifestFile, ...]:
+        """Manifests, in the order of the manifest list.
 
-    entries: Mapping[str, list[ManifestEntry]] = field(default_factory=dict, repr=False)
-    """Manifest entries of data files by the manifest's path, without deleted entries."""
+        Raises:
+            UnsupportedTable: If one is encrypted.
+            Whatever pyiceberg raises: If the list cannot be read. The same holds for `entries`.
+        """
+        if self.snapshot is None:
+            return ()
+        manifests = tuple(self.snapshot.manifests(self.table.io))
+        if any(one.key_metadata for one in manifests):
+            raise UnsupportedTable("the table's manifests are encrypted", path=self.name)
+        return manifests
 
-    deletes: PositionDeletes | None = field(default=None, repr=False)
-    """Position deletes; None for a table without snapshots."""
+    @cached_property
+    def entries(self) -> Mapping[str, list[ManifestEntry]]:
+        """Manifest entries of data files by the manifest's path, without deleted entries."""
+        return self._read_entries({})
+
+    @cached_property
+    def deletes(self) -> PositionDeletes:
+        """Position deletes, which are not read yet."""
+        return PositionDeletes(self.name, self.table.io, self._manifests_of(DELETES))
+
+    @cached_property
+    def files(self) -> Mapping[str, DataFileEntry]:
+        """Data files by path, in the order of the plan."""
+        return self._read_files({})
 
     @property
     def snapshot_id(self) -> int | None:
@@ -148,16 +174,60 @@ class IcebergSnapshot:
         """UUID of the table, which stays when the table is renamed."""
         return str(self.table.metadata.table_uuid)
 
-    def locate(self, path: str) -> str:
-        """Return the absolute local path or the URL by which verbs open a data file.
+    def read_with(self, known: IcebergSnapshot) -> None:
+        """Read all manifests, except those that an earlier snapshot has read."""
+        earlier = known.deletes
+        of_deletes = self._manifests_of(DELETES)
+        if not earlier.are_known_of(of_deletes):
+            io = self.table.io
+            earlier = PositionDeletes(self.name, io, of_deletes, known=earlier)
+        self.__dict__["deletes"] = earlier
+        self.__dict__["entries"] = self._read_entries(known.entries)
+        known_files = known.files if earlier is known.deletes else {}
+        self.__dict__["files"] = self._read_files(known_files)
 
-        Args:
-            path: As the manifest has it.
+    def _manifests_of(self, content: int) -> list[ManifestFile]:
+        return [one for one in self.manifests if int(one.content) == content]
 
-        Raises:
-            InvalidArgument: If it is relative, or of another machine.
-        """
-        return locate(path)
+    def _read_entries(
+        self, known: Mapping[str, list[ManifestEntry]]
+    ) -> dict[str, list[ManifestEntry]]:
+        io = self.table.io
+
+        def read(manifest: ManifestFile) -> list[ManifestEntry]:
+            found = known.get(manifest.manifest_path)
+            return manifest.fetch_manifest_entry(io) if found is None else found
+
+        of_data = self._manifests_of(DATA)
+        with ThreadPoolExecutor(MANIFESTS_AT_ONCE, thread_name_prefix="manifests") as pool:
+            paths = [one.manifest_path for one in of_data]
+            return dict(zip(paths, pool.map(read, of_data), strict=True))
+
+    def _read_files(self, known: Mapping[str, DataFileEntry]) -> dict[str, DataFileEntry]:
+        """Return data files by path; take those of unchanged entries from `known`."""
+        files: dict[str, DataFileEntry] = {}
+        for entry in chain.from_iterable(self.entries.values()):
+            data_file = entry.data_file
+            path = data_file.file_path
+            before = known.get(path)
+            if before is not None and before.data_file is data_file and path not in files:
+                files[path] = before
+                continue
+            if entry.sequence_number is None:
+                problem = f'a manifest gives "{safe(path)}" no sequence number'
+                raise TableProblem(problem, path=self.name)
+            files[path] = DataFileEntry(
+                path=path,
+                size=data_file.file_size_in_bytes,
+                num_rows=data_file.record_count,
+                partition=partition_key(data_file),
+                spec_id=data_file.spec_id,
+                data_sequence_number=entry.sequence_number,
+                data_file=data_file,
+                is_repeated=path in files,
+                deletes=self.deletes,
+            )
+        return files
 
 
 def read_snapshot(
@@ -203,36 +273,11 @@ def snapshot_of(
         InvalidArgument, UnsupportedTable, TableProblem: As `read_snapshot`.
     """
     with metadata_errors(name):
-        if snapshot_id is None:
-            branch = MAIN if branch is None else branch
-        snapshot, schema = state_of(name, table, snapshot_id=snapshot_id, branch=branch)
-        columns = IcebergColumns(schema, table.metadata.name_mapping())
-        if snapshot is None:
-            return IcebergSnapshot(
-                name=name,
-                table=table,
-                snapshot=None,
-                branch=branch,
-                schema=schema,
-                columns=columns,
-                files={},
-            )
-        manifests = tuple(snapshot.manifests(table.io))
-        check_manifests(name, manifests)
-        deletes = _deletes_of(name, table.io, manifests, known)
-        entries = _read_entries(table.io, manifests, known)
-        return IcebergSnapshot(
-            name=name,
-            table=table,
-            snapshot=snapshot,
-            branch=branch,
-            schema=schema,
-            columns=columns,
-            files=_files_of(name, entries, deletes, known),
-            manifests=manifests,
-            entries=entries,
-            deletes=deletes,
-        )
+        found = state_of(name, table, snapshot_id=snapshot_id, branch=branch)
+        if known is not None:
+            found.read_with(known)
+        _ = found.files
+        return found
 
 
 def reload(snapshot: IcebergSnapshot) -> Table:
@@ -266,28 +311,43 @@ def read_again(known: IcebergSnapshot, table: Table) -> IcebergSnapshot:
 
 def state_of(
     name: str, table: Table, *, snapshot_id: int | None, branch: str | None
-) -> tuple[Snapshot | None, Schema]:
-    """Return a snapshot by its id, or the last one of a branch, and the schema to read it with.
+) -> IcebergSnapshot:
+    """Return a snapshot by its id, or the last one of a branch. No manifest is read yet.
 
     Args:
         name: The table's name as a URL.
         table: The table.
         snapshot_id: Id of the snapshot.
-        branch: Name of the branch; None for `main`.
-
-    Returns:
-        No snapshot if `main` has none yet. The schema is the current one for a branch, and for a
-        snapshot by its id that of then.
+        branch: Name of the branch; None for `main`, if no snapshot is asked for by its id.
 
     Raises:
         InvalidArgument: If there is no such snapshot or branch.
     """
+    schema = table.schema()
     if snapshot_id is None:
-        return head_of(name, table, MAIN if branch is None else branch), table.schema()
-    snapshot = _by_id(name, table, snapshot_id)
-    if snapshot.schema_id is None:
-        return snapshot, table.schema()
-    return snapshot, table.schemas().get(snapshot.schema_id, table.schema())
+        branch = MAIN if branch is None else branch
+        snapshot = head_of(name, table, branch)
+    else:
+        snapshot = _by_id(name, table, snapshot_id)
+        if snapshot.schema_id is not None:
+            schema = table.schemas().get(snapshot.schema_id, schema)
+    return IcebergSnapshot(name=name, table=table, snapshot=snapshot, branch=branch, schema=schema)
+
+
+def state_of_scan(scan: DataScan) -> IcebergSnapshot:
+    """Return the snapshot that a scan of pyiceberg reads, with all columns of its schema."""
+    from pyiceberg.catalog.noop import NoopCatalog
+    from pyiceberg.table import Table
+
+    identifier, metadata = scan.table_identifier, scan.table_metadata
+    number = scan.snapshot_id
+    return IcebergSnapshot(
+        name=metadata.location if identifier is None else ".".join(identifier),
+        table=Table(identifier or (), metadata, "", scan.io, NoopCatalog("scan")),
+        snapshot=None if number is None else metadata.snapshot_by_id(number),
+        branch=None,
+        schema=scan.update(selected_fields=("*",)).projection(),
+    )
 
 
 def head_of(name: str, table: Table, branch: str) -> Snapshot | None:
@@ -337,21 +397,17 @@ def check_replaceable(snapshot: IcebergSnapshot) -> None:
         )
 
 
-def check_manifests(name: str, manifests: Iterable[ManifestFile]) -> None:
-    """Check that no manifest is encrypted.
-
-    Raises:
-        UnsupportedTable: If one is encrypted.
-    """
-    if any(one.key_metadata for one in manifests):
-        raise UnsupportedTable("the table's manifests are encrypted", path=name)
-
-
 def locate(path: str) -> str:
-    """See `IcebergSnapshot.locate`.
+    """Return the absolute local path or the URL by which verbs open a data file.
 
     A location is taken literally: nothing in it is an escape, neither for pyiceberg nor for
     Iceberg's own FileIO.
+
+    Args:
+        path: As the manifest has it.
+
+    Raises:
+        InvalidArgument: If it is relative, or of another machine.
     """
     if not path or "\0" in path:
         raise InvalidArgument(f'"{safe(path)}" in a manifest is no location of a file')
@@ -383,69 +439,3 @@ def _by_id(name: str, table: Table, snapshot_id: int) -> Snapshot:
             path=name,
         )
     return found
-
-
-def _deletes_of(
-    name: str, io: FileIO, manifests: Sequence[ManifestFile], known: IcebergSnapshot | None
-) -> PositionDeletes:
-    from pyiceberg.manifest import ManifestContent
-
-    of_deletes = [one for one in manifests if one.content != ManifestContent.DATA]
-    earlier = None if known is None else known.deletes
-    if earlier is not None and earlier.are_known_of(of_deletes):
-        return earlier
-    return PositionDeletes(name, io, of_deletes, known=earlier)
-
-
-def _read_entries(
-    io: FileIO, manifests: Sequence[ManifestFile], known: IcebergSnapshot | None
-) -> dict[str, list[ManifestEntry]]:
-    """Return the entries of data manifests, in the order of the manifest list."""
-    from pyiceberg.manifest import ManifestContent
-
-    earlier = {} if known is None else known.entries
-
-    def read(manifest: ManifestFile) -> list[ManifestEntry]:
-        found = earlier.get(manifest.manifest_path)
-        if found is not None:
-            return found
-        return manifest.fetch_manifest_entry(io, discard_deleted=True)
-
-    of_data = [one for one in manifests if one.content == ManifestContent.DATA]
-    with ThreadPoolExecutor(MANIFESTS_AT_ONCE, thread_name_prefix="manifests") as pool:
-        return {
-            one.manifest_path: entries
-            for one, entries in zip(of_data, pool.map(read, of_data), strict=True)
-        }
-
-
-def _files_of(
-    name: str,
-    entries: Mapping[str, list[ManifestEntry]],
-    deletes: PositionDeletes,
-    known: IcebergSnapshot | None,
-) -> dict[str, DataFileEntry]:
-    """Return data files by path; take those of unchanged manifests and deletes from `known`."""
-    earlier = {} if known is None or known.deletes is not deletes else known.files
-    files: dict[str, DataFileEntry] = {}
-    for entry in chain.from_iterable(entries.values()):
-        data_file = entry.data_file
-        path = data_file.file_path
-        before = earlier.get(path)
-        if before is not None and before.data_file is data_file and path not in files:
-            files[path] = before
-            continue
-        if entry.sequence_number is None:
-            raise TableProblem(f'a manifest gives "{safe(path)}" no sequence number', path=name)
-        files[path] = DataFileEntry(
-            path=path,
-            size=data_file.file_size_in_bytes,
-            num_rows=data_file.record_count,
-            partition=partition_key(data_file),
-            spec_id=data_file.spec_id,
-            data_sequence_number=entry.sequence_number,
-            data_file=data_file,
-            is_repeated=path in files,
-            deletes=deletes,
-        )
-    return files

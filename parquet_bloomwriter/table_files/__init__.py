@@ -1,9 +1,10 @@
-"""The files of tables, for verbs that read: the list of files, and the names of their columns.
+"""Tables of any format: reading their files and columns, and replacing files by commits.
 
     files      the interface of all formats: a table at one version, its files and columns
     delta      Delta tables and their files
     iceberg    Iceberg tables and their files
-    find       finds the files of a caller's paths: tables, folders, patterns, files
+    properties the properties by which tables ask for filters
+    find       finds what a caller's paths denote: tables, folders, patterns, files
 
 Another format is a module like `delta`, and a line in `find`.
 """

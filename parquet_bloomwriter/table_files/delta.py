@@ -1,4 +1,4 @@
-"""Delta tables at a version, and their files, as verbs read them.
+"""Delta tables at a version, and their files, for verbs that read them or replace files.
 
 - Values of partition columns stand in the log, with types: never in the names of folders.
 - A file may lack a column that was added later: its values there are null.
@@ -12,38 +12,56 @@ values without a recorded time zone, floats that differ from their text in the l
 
 from __future__ import annotations
 
+import contextlib
+import json
 import struct
+import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+from urllib.parse import unquote
 
-from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector
 from parquet_bloomwriter.delta.log import find_segment
 from parquet_bloomwriter.delta.partition_values import partition_value
 from parquet_bloomwriter.delta.place import place_of
 from parquet_bloomwriter.delta.schema import DeltaColumns
-from parquet_bloomwriter.delta.snapshot import read_snapshot
+from parquet_bloomwriter.delta.snapshot import (
+    advance,
+    read_snapshot,
+    read_to_change,
+    read_whole_commit,
+)
 from parquet_bloomwriter.errors import InvalidArgument, TableProblem
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.source.filesystems import locate, without_secrets
-from parquet_bloomwriter.table_files.files import DELTA, StoredFile, Table, TableField, TableFile
+from parquet_bloomwriter.table_files.files import (
+    DELTA,
+    FileEntry,
+    StoredFile,
+    Table,
+    TableCommit,
+    TableField,
+    TableFile,
+)
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.delta.actions import Add
+    from parquet_bloomwriter.delta.actions import Add, FileKey
     from parquet_bloomwriter.delta.place import TablePlace
     from parquet_bloomwriter.delta.snapshot import Snapshot
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.predicate.expression import Texts
+    from parquet_bloomwriter.table_files.files import FileReplacement
+    from parquet_bloomwriter.table_files.properties import AskedFilters
 
 _UNKNOWN: Texts = ()
 _NULL: Texts = (None,)
@@ -65,6 +83,12 @@ _KINDS = {
 """The kinds of stored values that a literal for a column of a table's type equals alike, by the
 name of the type."""
 
+_TAG = "bloomify"
+"""Name of the tag of files that this program wrote: a path, and columns. The tag counts only for
+the path that it names: another program may copy the tags of a file to a file of its own."""
+
+_MS_PER_S = 1000
+
 _CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 _COLLATIONS = "__COLLATIONS"
 _EXACT_BITS = 32
@@ -76,7 +100,9 @@ class DeltaTable(Table):
     """A Delta table at one version."""
 
     kind: ClassVar[str] = DELTA
+    format: ClassVar[str] = "delta"
     partition_origin: ClassVar[str] = "the value in the log"
+    keeps_notes: ClassVar[bool] = True
 
     place: TablePlace
     number: int
@@ -98,9 +124,25 @@ class DeltaTable(Table):
             InvalidArgument: If there is no such version.
             TableProblem, UnsupportedTable, StoreProblem, OSError: If it cannot be read.
         """
-        place = place_of(path)
-        read = read_snapshot(place, version)
-        return cls(path=path if name is None else name, place=place, number=read.version, read=read)
+        return cls._at(read_snapshot(place_of(path), version), path if name is None else name)
+
+    @classmethod
+    def open_to_change(cls, path: str) -> Self:
+        """Read the last version of a table, to replace files.
+
+        Raises:
+            InvalidArgument: If there is no table.
+            TableProblem: If its log is damaged.
+            UnsupportedTable: If it has a feature that this program must not touch.
+            StoreProblem, OSError: If the log cannot be read.
+        """
+        snapshot = read_to_change(place_of(path))
+        snapshot.check_replaceable()
+        return cls._at(snapshot, snapshot.place.root)
+
+    @classmethod
+    def _at(cls, snapshot: Snapshot, path: str) -> Self:
+        return cls(path=path, place=snapshot.place, number=snapshot.version, read=snapshot)
 
     @classmethod
     def at_end(cls, path: str) -> Self:
@@ -199,6 +241,106 @@ class DeltaTable(Table):
             for add in self.snapshot.files.values()
         ]
 
+    @property
+    def location(self) -> str:
+        """Path or URL of the table's folder."""
+        return self.place.root
+
+    @cached_property
+    def entries(self) -> Sequence[FileEntry]:
+        """The data files for verbs that replace them. Any may be: deletion vectors carry over."""
+        return [
+            FileEntry(
+                key=key,
+                path=add.path,
+                size=add.size,
+                partition=tuple(add.partition_values.items()),
+                age_rank=add.modified_ms,
+                finished=_finished(add),
+            )
+            for key, add in self.snapshot.files.items()
+        ]
+
+    def asked(self) -> AskedFilters:
+        """Return the filters that the table's properties ask for: see `Table`."""
+        from parquet_bloomwriter.table_files.properties import asked_by_delta
+
+        return asked_by_delta(self.snapshot.metadata.properties)
+
+    def ask(self, columns: Sequence[str], fpp: float | None) -> int | None:
+        """Set the properties that ask for filters, by a commit: see `Table`."""
+        from parquet_bloomwriter.delta.commit import set_properties
+        from parquet_bloomwriter.table_files.properties import delta_properties
+
+        wanted = delta_properties(columns, fpp)
+        if wanted.items() <= self.snapshot.metadata.properties.items():
+            return None
+        return set_properties(self.snapshot, wanted).version
+
+    def has(self, entry: FileEntry) -> bool:
+        """Return whether the table still has an earlier file: see `Table`."""
+        return entry.key in self.snapshot.files
+
+    def locate(self, path: str) -> str:
+        """Return the absolute path or URL of a file in the log: see `Table`."""
+        return self.place.locate(path)
+
+    def shown(self, path: str) -> str:
+        """Return a path in the log as the disk or store has it: see `Table`."""
+        return unquote(path)
+
+    def new_path(self, entry: FileEntry) -> str:
+        """Return an unused path for a new version of a file: see `Table`."""
+        return self.place.new_uri(entry.path)
+
+    def remove(self, path: str) -> None:
+        """Remove a new file that no commit was tried for: see `Table`."""
+        self.place.remove(path)
+
+    def check_commits(self) -> None:
+        """Check that commits can be made safely here: see `Table`."""
+        self.place.check_commits()
+
+    def newest(self) -> DeltaTable:
+        """Return the table at its newest version: see `Table`."""
+        from parquet_bloomwriter.delta.commit import check_unchanged
+
+        snapshot = self.snapshot
+        while commit := read_whole_commit(self.place, snapshot.version + 1):
+            snapshot = advance(snapshot, commit)
+        check_unchanged(self.snapshot, snapshot)
+        return self if snapshot is self.snapshot else self._at(snapshot, self.path)
+
+    def commit(
+        self, replacements: Sequence[FileReplacement], *, verb: str, columns: Sequence[str]
+    ) -> TableCommit:
+        """Replace data files by new files, in one commit: see `Table`."""
+        from parquet_bloomwriter.delta.commit import AddReplacement, new_add, replace_files
+
+        adds = []
+        for replacement in replacements:
+            old = self.snapshot.files[cast("FileKey", replacement.old.key)]
+            tags = {name: text for name, text in old.tags.items() if name != _TAG}
+            if replacement.finished:
+                tags[_TAG] = tag_of(replacement.path, replacement.finished)
+            new = new_add(
+                old,
+                uri=replacement.path,
+                size=replacement.size,
+                modified_ms=int(time.time() * _MS_PER_S),
+                tags=tags,
+            )
+            adds.append(AddReplacement(old=old, new=new))
+        parameters = {"predicate": "[]", "zOrderBy": "[]", "auto": "false"}
+        parameters[f"bloomify.{verb}"] = json.dumps(tuple(columns))
+        made = replace_files(self.snapshot, adds, operation_parameters=parameters)
+        dropped = {str(one.new["path"]): why for one, why in made.dropped}
+        return TableCommit(
+            table=self._at(made.snapshot, self.path),
+            version=made.version if len(dropped) < len(replacements) else None,
+            dropped=dropped,
+        )
+
     def fields_of(self, name: str) -> list[TableField]:
         """Return the fields that a dotted name can mean: see `Table`."""
         types = [one["type"] for one in self.plain_fields.get(name, ())]
@@ -263,7 +405,25 @@ class DeltaFile(TableFile):
         """
         if self.add.deletion_vector is None:
             return None
+        from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector
+
         return read_deletion_vector(self.table.place, self.add.deletion_vector, num_rows=num_rows)
+
+
+def tag_of(path: str, columns: Iterable[str]) -> str:
+    """Return the tag of a new file: its path, and the columns that need no more work."""
+    return json.dumps({"path": path, "columns": sorted(columns)}, separators=(",", ":"))
+
+
+def _finished(add: Add) -> frozenset[str]:
+    tag = add.tags.get(_TAG)
+    if tag is None:
+        return frozenset()
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        document = json.loads(tag)
+        if document["path"] == add.path:
+            return frozenset(map(str, document["columns"]))
+    return frozenset()
 
 
 def plain_fields(schema: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:

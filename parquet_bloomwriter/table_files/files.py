@@ -1,25 +1,36 @@
-"""The interface of tables for verbs that read: `Table`, at one version, and `TableFile`.
+"""The interface of tables: `Table`, at one version, and `TableFile`.
 
-Verbs that read know a file of a table as a `Location` whose columns have the table's names. A
-format is a subclass of `Table` and one of `TableFile`.
+Verbs that read know a file of a table as a `Location` whose columns have the table's names. Verbs
+that write know it as a `FileEntry`: data files never change, and a commit replaces some by new
+files, and declares that no row changed. A format is a subclass of `Table` and one of `TableFile`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.metadata import Footer, Leaf, Schema
 from parquet_bloomwriter.source import Location
+from parquet_bloomwriter.source.open import opened_with_footer, read_footer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
+    from parquet_bloomwriter.column_names import TableColumns
     from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.predicate.expression import Texts
+    from parquet_bloomwriter.table_files.properties import AskedFilters
 
+
+FOOTERS_AT_ONCE = 16
+"""Number of threads that read footers: reading a footer is mostly waiting."""
+
+COMMITTED = "committed"
+"""Name of the attribute, a `TableCommit`, of a `KeyboardInterrupt` or `SystemExit` that came after
+a commit was made."""
 
 DELTA, ICEBERG = "a Delta table", "an Iceberg table"
 """The kinds of tables, in words."""
@@ -38,28 +49,68 @@ class StoredFile(NamedTuple):
     """Time of modification, milliseconds since 1970 UTC; 0 if the metadata do not say."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FileEntry:
+    """A data file as the table's metadata describe it, for verbs that replace it."""
+
+    key: Hashable
+    """Key of the file in the table; it changes when further rows of the file are deleted."""
+
+    path: str
+    """Path of the file in the table's metadata."""
+
+    size: int
+    """Size of the file in the table's metadata, bytes."""
+
+    partition: Hashable
+    """Key of the file's partition: equal for files of the same partition."""
+
+    age_rank: int
+    """Rank of the file's age: larger for newer files."""
+
+    finished: frozenset[str] = frozenset()
+    """Stored names of columns that need no more work, according to the table itself."""
+
+    why_kept: str | None = None
+    """The reason why the file must not be replaced; None if it may be replaced."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileReplacement:
+    """A new file that replaces a data file of the table."""
+
+    old: FileEntry
+    path: str
+    """Path of the new file, as the table's metadata will have it."""
+
+    size: int
+    """Size of the new file, bytes."""
+
+    finished: Collection[str]
+    """Stored names of columns that need no more work in the new file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCommit:
+    """The result of a commit."""
+
+    table: Table
+    """The table after the commit."""
+
+    version: int | None
+    """Number of the new version; None if all replacements were dropped."""
+
+    dropped: Mapping[str, str]
+    """Path of the new file -> the reason why its replacement was dropped; the file is in no
+    version."""
+
+
 class TableField(NamedTuple):
     """A field in the schema of a table, found by its dotted name."""
 
     type: str
     id: int | None = None
     """Field id, by which an Iceberg table finds the column in files."""
-
-
-class TableColumns(Protocol):
-    """The leaf columns of a table."""
-
-    def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Return the leaf columns of the given names; None: all. Raises `ColumnNotFound`."""
-        ...
-
-    def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
-        """Return the leaf columns of a file by their names in the table."""
-        ...
-
-    def stored_name(self, name: str) -> str:
-        """Return the name of a leaf column in files, which stays when the column is renamed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +132,14 @@ class Table(ABC):
     kind: ClassVar[str]
     """Kind of the table: `DELTA` or `ICEBERG`."""
 
+    format: ClassVar[str]
+    """Name of the format: `delta` or `iceberg`."""
+
     partition_origin: ClassVar[str]
     """Where the metadata store values of partition columns, in words."""
+
+    keeps_notes: ClassVar[bool]
+    """Whether the table keeps a note with each file of the columns that need no more work."""
 
     path: str
     """Path or name of the table as the caller spelled it, without secrets."""
@@ -99,7 +156,7 @@ class Table(ABC):
 
     @property
     @abstractmethod
-    def columns(self) -> TableColumns:
+    def columns(self) -> TableColumns[Any]:
         """The table's leaf columns, with the leaf columns of files that store them."""
 
     @property
@@ -125,6 +182,104 @@ class Table(ABC):
     @abstractmethod
     def stored_files(self) -> Iterable[StoredFile]:
         """Return the data files as the metadata describe them, without opening them."""
+
+    @property
+    @abstractmethod
+    def location(self) -> str:
+        """Path or URL of the table's folder, in its metadata or by which it was opened."""
+
+    @property
+    def id(self) -> str:
+        """Random id of the table, with its location; equal only for the same table."""
+        return f"{self.uuid}\n{self.location}"
+
+    @property
+    @abstractmethod
+    def entries(self) -> Sequence[FileEntry]:
+        """The data files for verbs that replace them, in the order of the metadata."""
+
+    @abstractmethod
+    def asked(self) -> AskedFilters:
+        """Return the filters that the table's properties ask for.
+
+        Raises:
+            InvalidArgument: If a property makes no sense.
+        """
+
+    @abstractmethod
+    def ask(self, columns: Sequence[str], fpp: float | None) -> int | None:
+        """Set the properties that ask for filters, by a commit.
+
+        Args:
+            columns: Logical names of leaves, which the table has.
+            fpp: False positive probability for all of them; None leaves that property as it is.
+
+        Returns:
+            The version that was made; None if the properties are so already.
+
+        Raises:
+            InvalidArgument: If a name cannot stand in a property.
+        """
+
+    @abstractmethod
+    def has(self, entry: FileEntry) -> bool:
+        """Return whether the table still has an earlier file, with the same rows deleted."""
+
+    @abstractmethod
+    def locate(self, path: str) -> str:
+        """Return the absolute path or URL of a file in the metadata, as verbs take it.
+
+        Raises:
+            InvalidArgument: If nothing here can open it.
+        """
+
+    @abstractmethod
+    def shown(self, path: str) -> str:
+        """Return a path in the metadata as the disk or store has it, for reports."""
+
+    @abstractmethod
+    def new_path(self, entry: FileEntry) -> str:
+        """Return an unused path for a new version of a file."""
+
+    @abstractmethod
+    def remove(self, path: str) -> None:
+        """Remove a new file that no commit was tried for."""
+
+    def check_commits(self) -> None:  # noqa: B027  Iceberg: all catalogs swap metadata exclusively
+        """Check that commits can be made safely here.
+
+        Raises:
+            UnsafeTarget: If not.
+        """
+
+    @abstractmethod
+    def newest(self) -> Table:
+        """Return the table at its newest version.
+
+        Raises:
+            TableChanged: If its columns are others by now.
+            UnsupportedTable: If it has a feature by now that must not be touched.
+        """
+
+    @abstractmethod
+    def commit(
+        self, replacements: Sequence[FileReplacement], *, verb: str, columns: Sequence[str]
+    ) -> TableCommit:
+        """Replace data files by new files, in one commit.
+
+        Args:
+            replacements: The new files, each for a different old file.
+            verb: `add` or `strip`, for the table's history.
+            columns: The requested columns, for the table's history.
+
+        Raises:
+            TableChanged, TableProblem, UnsupportedTable: If this run cannot go on.
+            OutcomeUnknown: If it cannot be found out whether the commit was made.
+            Unfinished: If it was made, and the table cannot be read afterwards.
+            StoreProblem, OSError: If nothing was committed.
+            KeyboardInterrupt, SystemExit: At any time; with the attribute `COMMITTED` if it is
+                known that the commit was made.
+        """
 
     @abstractmethod
     def fields_of(self, name: str) -> Sequence[TableField]:
@@ -239,3 +394,22 @@ def columns_of_file(
     if isinstance(source, TableFile):
         return source.select(names, footer)
     return select_columns(footer.leaves, names)
+
+
+def footer_of(path: str) -> tuple[Footer, int]:
+    """Return the footer and the size of a file; on S3, read it with the settings for writing.
+
+    Raises:
+        FileProblem: If it cannot be read.
+        OSError: If the system or the store refuses.
+    """
+    from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
+
+    if not is_s3(path):
+        with opened_with_footer(path) as (file, footer):
+            return footer, file.size
+    from parquet_bloomwriter.stores.open import open_bucket
+
+    place = parse_url(path)
+    with open_bucket(place.bucket).opened(place.key) as source:
+        return read_footer(source, check_head=False), source.size

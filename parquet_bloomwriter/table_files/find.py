@@ -135,11 +135,47 @@ def find_table(given: object, *, filesystem: object = None, as_of: AsOf = LAST) 
     return _delta_table(path, name=_shown(given), version=as_of.version)
 
 
+def is_table_name(given: str | os.PathLike[str]) -> bool:
+    """Return whether a path or name is that of a Delta or Iceberg table.
+
+    Raises:
+        StoreProblem: If a store does not answer.
+    """
+    return is_iceberg(given) or is_table(given)
+
+
+def open_to_change(given: str | os.PathLike[str], *, branch: str | None = None) -> Table:
+    """Read the last version of a table, to replace files.
+
+    Args:
+        given: Path or URL of a Delta table's folder, or name of an Iceberg table.
+        branch: Name of the branch of an Iceberg table; None for its main branch.
+
+    Raises:
+        InvalidArgument: If there is no table, or no such branch.
+        UnsupportedTable: If the table has a feature that this program must not touch; it is named.
+        TableProblem: If its metadata are damaged.
+        StoreProblem, OSError: If they cannot be read.
+    """
+    if isinstance(given, str) and is_iceberg(given):
+        from parquet_bloomwriter.table_files.iceberg import IcebergTable
+
+        return IcebergTable.open_to_change(given, branch=branch)
+    if branch is not None:
+        raise InvalidArgument(
+            f'"{os.fsdecode(given)}" has no branches',
+            remedy="Only Iceberg tables have: leave it out.",
+        )
+    from parquet_bloomwriter.table_files.delta import DeltaTable
+
+    return DeltaTable.open_to_change(os.fsdecode(given))
+
+
 def _iceberg_table(name: str, as_of: AsOf) -> Table:
     check_version()
-    from parquet_bloomwriter.table_files.iceberg import open_table  # brings pyiceberg
+    from parquet_bloomwriter.table_files.iceberg import IcebergTable  # brings pyiceberg
 
-    return open_table(name, snapshot_id=as_of.snapshot, branch=as_of.branch)
+    return IcebergTable.open(name, snapshot_id=as_of.snapshot, branch=as_of.branch)
 
 
 def _delta_table(path: str, *, name: str, version: int | None) -> DeltaTable:

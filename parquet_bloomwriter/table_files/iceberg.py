@@ -1,4 +1,4 @@
-"""Iceberg tables at a snapshot, and their files, as verbs read them.
+"""Iceberg tables at a snapshot, and their files, for verbs that read them or replace files.
 
 - Columns are found in files by their ids, so that renaming a column changes nothing.
 - A file may lack a column. If the file's partition spec has the column by identity, as for files
@@ -15,25 +15,52 @@ Transforms", "Parquet" (Appendix A).
 
 from __future__ import annotations
 
+import copy
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
+from parquet_bloomwriter.delta.place import new_name
+from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors
 from parquet_bloomwriter.iceberg.names import parse_name
 from parquet_bloomwriter.iceberg.partition_values import identities, texts_of
-from parquet_bloomwriter.iceberg.scan import data_files_of
-from parquet_bloomwriter.iceberg.schema import IcebergColumns
-from parquet_bloomwriter.iceberg.snapshot import MAIN, locate, state_of
-from parquet_bloomwriter.iceberg.store import place_of
+from parquet_bloomwriter.iceberg.snapshot import (
+    MAIN,
+    check_replaceable,
+    locate,
+    read_again,
+    read_snapshot,
+    reload,
+    state_of,
+    state_of_scan,
+)
+from parquet_bloomwriter.iceberg.store import place_of, use_settings_of
 from parquet_bloomwriter.iceberg.stored_types import is_kept, part_fields, plain_fields
 from parquet_bloomwriter.kernels.layout import ABSENT
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.tree import ColumnNode, column_tree, is_repeated, nodes_below
 from parquet_bloomwriter.source.filesystems import without_secrets
-from parquet_bloomwriter.table_files.files import ICEBERG, StoredFile, Table, TableField, TableFile
+from parquet_bloomwriter.table_files.files import (
+    COMMITTED,
+    FOOTERS_AT_ONCE,
+    ICEBERG,
+    FileEntry,
+    StoredFile,
+    Table,
+    TableCommit,
+    TableField,
+    TableFile,
+    footer_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Self
 
     from pyiceberg.io import FileIO
     from pyiceberg.manifest import DataFile
@@ -43,9 +70,18 @@ if TYPE_CHECKING:
     from pyiceberg.table.name_mapping import MappedField
     from pyiceberg.types import NestedField
 
+    from parquet_bloomwriter.iceberg.commit import SnapshotCommit
+    from parquet_bloomwriter.iceberg.new_snapshot import EntryReplacement
+    from parquet_bloomwriter.iceberg.schema import IcebergColumns
+    from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.metadata.elements import Part
     from parquet_bloomwriter.predicate.expression import Texts
+    from parquet_bloomwriter.table_files.files import FileReplacement
+    from parquet_bloomwriter.table_files.properties import AskedFilters
+
+_SPECIAL = frozenset("%?#")
+"""Characters that some readers interpret as parts of a URL."""
 
 _UNKNOWN: Texts = ()
 _NULL: Texts = (None,)
@@ -56,33 +92,86 @@ class IcebergTable(Table):
     """An Iceberg table at one snapshot."""
 
     kind: ClassVar[str] = ICEBERG
+    format: ClassVar[str] = "iceberg"
     partition_origin: ClassVar[str] = "the value in the manifest"
+    keeps_notes: ClassVar[bool] = False
 
-    metadata: TableMetadata
+    snapshot: IcebergSnapshot
 
-    io: FileIO
+    @classmethod
+    def open(cls, given: str, *, snapshot_id: int | None = None, branch: str | None = None) -> Self:
+        """Open a table at a snapshot, by default the last one of the branch `main`.
 
-    schema: Schema
-    """The schema of the snapshot."""
+        No manifest is read yet.
 
-    snapshot_id: int | None
-    """Id of the snapshot; None for a table without snapshots."""
+        Args:
+            given: The table's name, iceberg://CATALOG/NAMESPACE.TABLE.
+            snapshot_id: Id of the snapshot.
+            branch: Name of the branch whose last snapshot is meant, if none is asked for by id.
 
-    branch: str | None = None
-    """Name of the branch that the caller asked for."""
+        Raises:
+            InvalidArgument: If there is no such table, snapshot or branch.
+            TableProblem: If the catalog does not answer, or metadata cannot be read.
+        """
+        name = parse_name(given)
+        table = load_table(name)
+        with metadata_errors(str(name)):
+            snapshot = state_of(str(name), table, snapshot_id=snapshot_id, branch=branch)
+        return cls(path=snapshot.name, snapshot=snapshot)
+
+    @classmethod
+    def open_to_change(cls, given: str, *, branch: str | None = None) -> Self:
+        """Read the last snapshot of a branch, to replace files.
+
+        Raises:
+            InvalidArgument: If there is no such table or branch, or pyiceberg is missing.
+            UnsupportedTable: If its format version is one whose files must not be replaced.
+            TableProblem: If its metadata cannot be read.
+        """
+        snapshot = read_snapshot(given, branch=branch)
+        check_replaceable(snapshot)
+        use_settings_of(snapshot)
+        return cls(path=snapshot.name, snapshot=snapshot)
+
+    @classmethod
+    def of_scan(cls, scan: DataScan) -> Self:
+        """Return the table that a scan of pyiceberg reads, with all its columns."""
+        snapshot = state_of_scan(scan)
+        return cls(path=snapshot.name, snapshot=snapshot)
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The metadata of pyiceberg."""
+        return self.snapshot.table.metadata
+
+    @property
+    def io(self) -> FileIO:
+        """Opens the table's files."""
+        return self.snapshot.table.io
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the snapshot."""
+        return self.snapshot.schema
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """Id of the snapshot; None for a table without snapshots."""
+        return self.snapshot.snapshot_id
 
     @property
     def label(self) -> str:
         """The snapshot in words."""
         if self.snapshot_id is None:
             return f"{self.kind} without snapshots"
-        branch = "" if self.branch in (None, MAIN) else f", the last of branch {self.branch}"
+        branch = self.snapshot.branch
+        branch = "" if branch in (None, MAIN) else f", the last of branch {branch}"
         return f"snapshot {self.snapshot_id} of {self.kind}{branch}"
 
     @property
     def facts(self) -> dict[str, object]:
         """The snapshot as a JSON object."""
-        return {"snapshot_id": self.snapshot_id, "branch": self.branch}
+        return {"snapshot_id": self.snapshot_id, "branch": self.snapshot.branch}
 
     @property
     def version(self) -> int:
@@ -92,12 +181,12 @@ class IcebergTable(Table):
     @property
     def uuid(self) -> str:
         """UUID of the table, in its metadata."""
-        return str(self.metadata.table_uuid)
+        return self.snapshot.uuid
 
-    @cached_property
+    @property
     def columns(self) -> IcebergColumns:
         """The table's leaf columns, with the leaf columns of files that store them."""
-        return IcebergColumns(self.schema, self.metadata.name_mapping())
+        return self.snapshot.columns
 
     @cached_property
     def plain_fields(self) -> Mapping[str, Sequence[NestedField]]:
@@ -123,10 +212,9 @@ class IcebergTable(Table):
     @cached_property
     def data_files(self) -> Sequence[DataFile]:
         """The data files as the manifests describe them; raises the errors of `files`."""
-        if self.snapshot_id is None:
-            return ()
         with metadata_errors(self.path):
-            return data_files_of(self.path, self.metadata, self.io, self.snapshot_id)
+            entries = chain.from_iterable(self.snapshot.entries.values())
+            return [entry.data_file for entry in entries]
 
     def stored_files(self) -> list[StoredFile]:
         """Return the data files as the manifests describe them: see `Table`."""
@@ -137,6 +225,126 @@ class IcebergTable(Table):
         path, filesystem = place_of(one.file_path, self.io)
         name = path if filesystem is None else without_secrets(one.file_path)
         return IcebergFile(path=path, filesystem=filesystem, name=name, table=self, data_file=one)
+
+    @property
+    def location(self) -> str:
+        """URL or path of the table's folder, in its metadata."""
+        return self.snapshot.table.location()
+
+    @cached_property
+    def entries(self) -> Sequence[FileEntry]:
+        """The data files for verbs that replace them; format version 1 has the newest first."""
+        return [
+            FileEntry(
+                key=path,
+                path=path,
+                size=entry.size,
+                partition=(entry.spec_id, entry.partition),
+                age_rank=entry.data_sequence_number or -position,
+                why_kept=entry.why_kept,
+            )
+            for position, (path, entry) in enumerate(self.snapshot.files.items())
+        ]
+
+    def asked(self) -> AskedFilters:
+        """Return the filters that the table's properties ask for: see `Table`."""
+        from parquet_bloomwriter.table_files.properties import asked_by_iceberg
+
+        return asked_by_iceberg(self.snapshot)
+
+    def ask(self, columns: Sequence[str], fpp: float | None) -> int | None:
+        """Set the properties that ask for filters: see `Table`. They belong to no snapshot."""
+        from parquet_bloomwriter.iceberg.commit import set_properties
+        from parquet_bloomwriter.table_files.properties import iceberg_properties
+
+        wanted = iceberg_properties(columns, fpp)
+        if wanted.items() <= self.snapshot.properties.items():
+            return None
+        return set_properties(self.snapshot, wanted).snapshot_id or 0
+
+    def has(self, entry: FileEntry) -> bool:
+        """Return whether the table still has an earlier file: see `Table`."""
+        found = self.snapshot.files.get(entry.path)
+        return found is not None and found.why_kept is None
+
+    def locate(self, path: str) -> str:
+        """Return the absolute path or URL of a file in a manifest: see `Table`."""
+        return locate(path)
+
+    def shown(self, path: str) -> str:
+        """Return a path in a manifest as the disk or store has it: see `Table`."""
+        with suppress(InvalidArgument):
+            return locate(path)
+        return path
+
+    def new_path(self, entry: FileEntry) -> str:
+        """Return an unused path for a new version of a file, beside the old file: see `Table`."""
+        folder, slash, name = entry.path.rpartition("/")
+        return f"{folder}{slash}{new_name(name if _SPECIAL.isdisjoint(name) else '')}"
+
+    def remove(self, path: str) -> None:
+        """Remove a new file that no commit was tried for: see `Table`."""
+        place = locate(path)
+        if "://" not in place:
+            os.unlink(place)  # noqa: PTH108  paths are strings
+            return
+        with metadata_errors(self.path):
+            self.io.delete(path)
+
+    def newest(self) -> IcebergTable:
+        """Return the table at its branch's last snapshot: see `Table`.
+
+        Files stay valid under another schema: columns have ids.
+        """
+        before = self.snapshot
+        table = reload(before)
+        location = table.metadata_location
+        if location and location == before.table.metadata_location:
+            after = copy.copy(before)  # with the manifests that were read
+            after.__dict__["table"] = table  # keys may have been renewed
+        else:
+            after = read_again(before, table)
+            check_replaceable(after)
+        use_settings_of(after)
+        return IcebergTable(path=self.path, snapshot=after)
+
+    def commit(
+        self, replacements: Sequence[FileReplacement], *, verb: str, columns: Sequence[str]
+    ) -> TableCommit:
+        """Replace data files by new files, in one commit: see `Table`."""
+        from parquet_bloomwriter.iceberg.commit import COMMITTED as BY_CATALOG
+        from parquet_bloomwriter.iceberg.commit import replace_files
+
+        with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="bloomify") as pool:
+            entries = list(pool.map(self._entry_replacement, replacements))
+        parameters = {f"bloomify.{verb}": ", ".join(columns)}
+        try:
+            made = replace_files(self.snapshot, entries, parameters=parameters)
+        except (KeyboardInterrupt, SystemExit) as error:
+            late = error.__dict__.pop(BY_CATALOG, None)
+            if late is not None:
+                error.__dict__[COMMITTED] = self._after(late)
+            raise
+        return self._after(made)
+
+    def _after(self, made: SnapshotCommit) -> TableCommit:
+        return TableCommit(
+            table=IcebergTable(path=self.path, snapshot=made.snapshot),
+            version=made.snapshot_id,
+            dropped={one.path: why for one, why in made.dropped},
+        )
+
+    def _entry_replacement(self, replacement: FileReplacement) -> EntryReplacement:
+        from parquet_bloomwriter.iceberg.new_snapshot import EntryReplacement
+
+        old = self.snapshot.files[replacement.old.path]
+        offsets = None
+        if old.data_file.split_offsets is not None:
+            footer, _ = footer_of(locate(replacement.path))
+            offsets = split_offsets(footer)
+        return EntryReplacement(
+            old=old, path=replacement.path, size=replacement.size, split_offsets=offsets
+        )
 
     def fields_of(self, name: str) -> list[TableField]:
         """Return the fields that a dotted name means, if that is clear: see `Table`.
@@ -238,49 +446,13 @@ def stored_file(file: DataFile) -> StoredFile:
     return StoredFile(locate(file.file_path), file.file_size_in_bytes, 0)
 
 
-def open_table(
-    given: str, *, snapshot_id: int | None = None, branch: str | None = None
-) -> IcebergTable:
-    """Open a table at a snapshot, by default the last one of the branch `main`.
-
-    No manifest is read yet.
-
-    Args:
-        given: The table's name, iceberg://CATALOG/NAMESPACE.TABLE.
-        snapshot_id: Id of the snapshot.
-        branch: Name of the branch whose last snapshot is meant, if none is asked for by id.
-
-    Raises:
-        InvalidArgument: If there is no such table, snapshot or branch.
-        TableProblem: If the catalog does not answer, or metadata cannot be read.
-    """
-    name = parse_name(given)
-    table = load_table(name)
-    with metadata_errors(str(name)):
-        if snapshot_id is None:
-            branch = MAIN if branch is None else branch
-        snapshot, schema = state_of(str(name), table, snapshot_id=snapshot_id, branch=branch)
-        return IcebergTable(
-            path=str(name),
-            metadata=table.metadata,
-            io=table.io,
-            schema=schema,
-            snapshot_id=None if snapshot is None else snapshot.snapshot_id,
-            branch=branch,
-        )
-
-
-def table_of_scan(scan: DataScan) -> IcebergTable:
-    """Return the table that a scan of pyiceberg reads, with all its columns."""
-    schema = scan.update(selected_fields=("*",)).projection()
-    identifier = scan.table_identifier
-    return IcebergTable(
-        path=scan.table_metadata.location if identifier is None else ".".join(identifier),
-        metadata=scan.table_metadata,
-        io=scan.io,
-        schema=schema,
-        snapshot_id=scan.snapshot_id,
-    )
+def split_offsets(footer: Footer) -> tuple[int, ...]:
+    """Return the position of each row group's first page, bytes from the file's start."""
+    starts = footer.chunks.value(ChunkField.DATA_PAGE_OFFSET).copy()
+    dictionaries = footer.chunks.value(ChunkField.DICTIONARY_PAGE_OFFSET)
+    is_first = (dictionaries > 0) & (dictionaries < starts)
+    starts[is_first] = dictionaries[is_first]
+    return tuple(sorted(starts.min(axis=1).tolist())) if starts.size else ()
 
 
 def _has_some_ids(nodes: Sequence[ColumnNode]) -> bool:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import InvalidArgument, TableProblem
+from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.rewrite.report import ColumnTotals
+from parquet_bloomwriter.table_files.find import open_to_change
 from parquet_bloomwriter.tables.choice import Chooser, in_order, within_budget
-from parquet_bloomwriter.tables.open import open_table
 from parquet_bloomwriter.tables.records import Records
-from parquet_bloomwriter.tables.replacement import Limits, WrittenFile
-from parquet_bloomwriter.tables.run import Run, threads_for
-from parquet_bloomwriter.tables.wish import wish_of
+from parquet_bloomwriter.tables.replacement import Run, WrittenFile, threads_for
+from parquet_bloomwriter.tables.request import requested_filters
 from parquet_bloomwriter.verbs.add import bloomify
 
 if TYPE_CHECKING:
@@ -24,10 +22,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.sbbf import Sizing
-    from parquet_bloomwriter.tables.choice import Task
-    from parquet_bloomwriter.tables.replacement import Job, TableProgress, Workers
+    from parquet_bloomwriter.tables.replacement import Job, Limits, TableProgress, Workers
     from parquet_bloomwriter.tables.report import TableReport
-    from parquet_bloomwriter.tables.table import ChangeableTable, FileReplacement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,27 +67,6 @@ class FilterBuilder:
             for one in report.columns
         ]
         return WrittenFile(size=report.size_after, num_filters=report.num_built, totals=totals)
-
-
-@dataclass(frozen=True)
-class _Add:
-    """See `Verb`."""
-
-    writer: FilterBuilder
-    table: ChangeableTable
-    records: Records
-    stored: Mapping[str, str]
-    """The names of columns in files, by logical name."""
-
-    def finished(self, task: Task) -> frozenset[str]:
-        return self.records.finished(task.file) | {self.stored[name] for name in task.leaves}
-
-    def unchanged(self, task: Task) -> None:
-        self.records.note(task.file, self.finished(task))
-
-    def replaced(self, replacement: FileReplacement) -> None:
-        if not self.table.keeps_notes:
-            self.records.note_new(replacement.path, replacement.size, replacement.finished)
 
 
 def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
@@ -163,42 +138,29 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     for name, number in (("max_files", max_files), ("max_bytes_rewritten", max_bytes_rewritten)):
         if number is not None and number < 1:
             raise InvalidArgument(f"{name} of {number} leaves nothing to do")
-    opened = open_table(table, branch=branch)
-    wish = wish_of(opened, columns, fpp, max_bytes, exclude=exclude)
+    opened = open_to_change(table, branch=branch)
+    request = requested_filters(opened, columns, fpp, max_bytes, exclude=exclude)
     records = Records(opened.id)
-    choice = Chooser(opened, records, asked=tuple(wish.rates)).lacking(rebuilds=replace)
+    choice = Chooser(opened, records, asked=tuple(request.rates)).lacking(rebuilds=replace)
     tasks = in_order(choice.tasks, newest_first=newest_first)
     tasks = within_budget(tasks, max_files=max_files, max_bytes=max_bytes_rewritten)
     builder = FilterBuilder(
-        rates=wish.rates,
+        rates=request.rates,
         ndv=ndv,
-        max_bytes=wish.max_bytes,
+        max_bytes=request.max_bytes,
         sizing=sizing,
         replace=replace,
         repeats=workers is not None,
     )
-    verb = _Add(
-        builder, opened, records, {one: opened.columns.stored_name(one) for one in wish.rates}
-    )
     run = Run(
         verb="add",
+        writer=builder,
         table=opened,
-        columns=tuple(wish.rates),
-        asked_by_table=wish.is_by_table,
+        columns=tuple(request.rates),
+        asked_by_table=request.is_by_table,
         choice=choice,
         tasks=tasks,
+        records=records,
     )
-    try:
-        run.carry_out(
-            verb,
-            limits or Limits(),
-            workers or threads_for(opened, jobs, progress),
-            dry_run=dry_run,
-            progress=progress,
-        )
-    finally:
-        if not dry_run:
-            # The table's files may be read for it, and records may be lost.
-            with suppress(TableProblem):
-                records.save(run.active)
-    return run.report()
+    workers = workers or threads_for(opened, jobs, progress)
+    return run.carry_out(workers, limits, dry_run=dry_run, progress=progress)

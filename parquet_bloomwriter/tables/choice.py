@@ -9,29 +9,25 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import FileChanged, FileProblem, InvalidArgument
 from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.metadata.fields import ChunkField
-from parquet_bloomwriter.source.open import opened_with_footer, read_footer
-from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
+from parquet_bloomwriter.table_files.files import FOOTERS_AT_ONCE, footer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.table_files.files import FileEntry, Table
     from parquet_bloomwriter.tables.records import Records
-    from parquet_bloomwriter.tables.table import ChangeableTable, DataFile
 
     Failure: TypeAlias = FileProblem | OSError | InvalidArgument
-    Choose: TypeAlias = Callable[[DataFile, Footer], "Task | None"]
-
-FOOTERS_AT_ONCE = 16
-"""Number of threads that read footers: reading a footer is mostly waiting."""
+    Choose: TypeAlias = Callable[[FileEntry, Footer], "Task | None"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """A data file that lacks filters, or has filters to take out."""
 
-    file: DataFile
+    file: FileEntry
     leaves: Mapping[str, int]
     """Ordinals of the file's leaf columns to work on, by logical name."""
 
@@ -50,14 +46,14 @@ class Choice:
     num_footers: int
     """Number of footers that were read."""
 
-    failures: list[tuple[DataFile, Failure]]
+    failures: list[tuple[FileEntry, Failure]]
     """Files whose footers cannot be read."""
 
 
 class Chooser:
     """Chooses the files of a table to work on."""
 
-    def __init__(self, table: ChangeableTable, records: Records, *, asked: Sequence[str]) -> None:
+    def __init__(self, table: Table, records: Records, *, asked: Sequence[str]) -> None:
         """Prepare the choice of files for some columns.
 
         Args:
@@ -76,10 +72,10 @@ class Chooser:
             rebuilds: Choose files that have all filters, too.
         """
         names = frozenset(self._asked)
-        files = self._table.files
+        files = self._table.entries
         unsure = [one for one in files if rebuilds or not names <= self._records.finished(one)]
 
-        def choose(file: DataFile, footer: Footer) -> Task | None:
+        def choose(file: FileEntry, footer: Footer) -> Task | None:
             finished = frozenset[str]() if rebuilds else self._records.finished(file)
             leaves = self._leaves(footer)
             lacks = {
@@ -98,12 +94,12 @@ class Chooser:
     def filtered(self) -> Choice:
         """Choose files of which a column chunk has a filter."""
 
-        def choose(file: DataFile, footer: Footer) -> Task | None:
+        def choose(file: FileEntry, footer: Footer) -> Task | None:
             leaves = self._leaves(footer).items()
             found = {stored: leaf for stored, leaf in leaves if _num_filters(footer, leaf)}
             return self._task(file, found, lambda leaf: _num_filters(footer, leaf))
 
-        return self._choose(list(self._table.files), choose)
+        return self._choose(list(self._table.entries), choose)
 
     def _leaves(self, footer: Footer) -> dict[str, Leaf]:
         """Return the requested leaf columns by stored name; a file may lack some of them."""
@@ -113,7 +109,7 @@ class Chooser:
         }
 
     def _task(
-        self, file: DataFile, leaves: Mapping[str, Leaf], num_filters: Callable[[Leaf], int]
+        self, file: FileEntry, leaves: Mapping[str, Leaf], num_filters: Callable[[Leaf], int]
     ) -> Task | None:
         if not leaves:
             return None
@@ -123,10 +119,10 @@ class Chooser:
             num_filters=sum(map(num_filters, leaves.values())),
         )
 
-    def _choose(self, files: Sequence[DataFile], choose: Choose) -> Choice:
+    def _choose(self, files: Sequence[FileEntry], choose: Choose) -> Choice:
         choice = Choice(tasks=[], kept=[], num_footers=len(files), failures=[])
 
-        def look(file: DataFile) -> Task | Failure | None:
+        def look(file: FileEntry) -> Task | Failure | None:
             try:
                 footer, size = footer_of(self._table.locate(file.path))
                 task = choose(file, footer)
@@ -145,7 +141,7 @@ class Chooser:
         return choice
 
 
-def _check_size(file: DataFile, size: int) -> None:
+def _check_size(file: FileEntry, size: int) -> None:
     """Check that a file has its size in the table: a new version would make a wrong file valid.
 
     Raises:
@@ -156,23 +152,6 @@ def _check_size(file: DataFile, size: int) -> None:
             f"the file has {size:,} bytes, the table says {file.size:,}: it was replaced or cut",
             remedy="Restore the file from a backup.",
         )
-
-
-def footer_of(path: str) -> tuple[Footer, int]:
-    """Return the footer and the size of a file; on S3, read it with the settings for writing.
-
-    Raises:
-        FileProblem: If it cannot be read.
-        OSError: If the system or the store refuses.
-    """
-    if not is_s3(path):
-        with opened_with_footer(path) as (file, footer):
-            return footer, file.size
-    from parquet_bloomwriter.stores.open import open_bucket
-
-    place = parse_url(path)
-    with open_bucket(place.bucket).opened(place.key) as source:
-        return read_footer(source, check_head=False), source.size
 
 
 def _num_all(footer: Footer, _leaf: Leaf) -> int:

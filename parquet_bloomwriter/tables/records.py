@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable
     from pathlib import Path
 
-    from parquet_bloomwriter.tables.table import DataFile
+    from parquet_bloomwriter.table_files.files import FileEntry
 
 _VERSION = 1
 
@@ -43,14 +43,14 @@ class Records:
         self._found = {} if self._file is None else _read(self._file)
         self._is_new = False
 
-    def finished(self, file: DataFile) -> frozenset[str]:
+    def finished(self, file: FileEntry) -> frozenset[str]:
         """Return the stored names of the columns of a file that need no more work."""
         known = self._found.get(file.path)
         if known is None or known[0] != file.size:
             return file.finished
         return file.finished | known[1]
 
-    def note(self, file: DataFile, columns: Iterable[str]) -> None:
+    def note(self, file: FileEntry, columns: Iterable[str]) -> None:
         """Record columns of a file that need no more work."""
         self.note_new(file.path, file.size, self.finished(file).union(columns))
 

@@ -13,29 +13,44 @@ small, and a run can be stopped after any of them.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from contextlib import closing, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from parquet_bloomwriter.arguments import check_jobs
 from parquet_bloomwriter.errors import (
     BloomwriterError,
     InvalidArgument,
     OutcomeUnknown,
+    TableProblem,
     Unfinished,
 )
+from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.rewrite.report import merge_totals
+from parquet_bloomwriter.table_files.files import COMMITTED, FileReplacement
 from parquet_bloomwriter.tables.choice import batches
-from parquet_bloomwriter.tables.report import FileChange, FileFate
-from parquet_bloomwriter.tables.table import COMMITTED, FileReplacement
+from parquet_bloomwriter.tables.report import FileChange, FileFate, TableReport
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.rewrite.report import ColumnTotals
-    from parquet_bloomwriter.tables.choice import Task
-    from parquet_bloomwriter.tables.table import ChangeableTable, DataFile, TableCommit
+    from parquet_bloomwriter.table_files.files import FileEntry, Table, TableCommit
+    from parquet_bloomwriter.tables.choice import Choice, Task
+    from parquet_bloomwriter.tables.records import Records
+
+
+_JOBS_ON_STORES = 16
+_PER_CORE = 2
+"""Number of threads for each core: a thread that syncs its file waits for the disk, and another
+thread works meanwhile."""
+
+_RUNNING_JOBS = (
+    "a running UPDATE, DELETE or MERGE that has read one of the replaced files fails, and must be"
+    " repeated"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,27 +91,6 @@ class Writer(Protocol):
         self, job: Job, threads: int, progress: FileProgress | None, /
     ) -> WrittenFile | None:
         """Write a new file; return None if there is nothing to change, and no file was written."""
-        ...
-
-
-class Verb(Protocol):
-    """A verb as an action on each file: to build filters, or to take them out."""
-
-    @property
-    def writer(self) -> Writer:
-        """The function that writes the new files."""
-        ...
-
-    def finished(self, task: Task) -> Collection[str]:
-        """Return the stored names of columns that need no more work in the new file."""
-        ...
-
-    def unchanged(self, task: Task) -> None:
-        """Record a file in which there was nothing to change."""
-        ...
-
-    def replaced(self, replacement: FileReplacement) -> None:
-        """Record a new file that is in the table now."""
         ...
 
 
@@ -180,94 +174,130 @@ class Limits:
             raise InvalidArgument("a commit has at least one file, and one byte")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Operation:
-    """The request, as the table's history describes it."""
+@dataclass(kw_only=True)
+class Run:
+    """A run of a verb over a table: its tasks, the results so far, and the table after them."""
 
     verb: str
-    """Name of the verb: `add` or `strip`."""
+    """Name of the verb, for the table's history: `add` or `strip`."""
 
-    columns: Sequence[str]
-    """Logical names of the leaf columns."""
+    writer: Writer
+    """Writes the new files."""
 
+    table: Table
+    """The table as it was read first."""
 
-@dataclass(kw_only=True)
-class Replacements:
-    """The results for the files of a run, and the table after it."""
+    columns: tuple[str, ...]
+    """Logical names of the requested leaf columns."""
 
-    table: ChangeableTable
-    commits: list[int] = field(default_factory=list)
-    changes: list[FileChange] = field(default_factory=list)
-    left_over: list[str] = field(default_factory=list)
-    undecided: list[str] = field(default_factory=list)
-    totals: tuple[ColumnTotals, ...] = ()
+    asked_by_table: bool = False
+    choice: Choice
+    tasks: Sequence[Task]
+    """The tasks of the choice that this run works on, in order."""
 
+    records: Records | None = None
+    """Receives the columns that need no more work; None if the verb takes filters out."""
 
-def replace_all(  # noqa: PLR0913  the frame's parts
-    done: Replacements,
-    tasks: Sequence[Task],
-    verb: Verb,
-    *,
-    limits: Limits,
-    operation: Operation,
-    workers: Workers,
-) -> None:
-    """Replace files batch by batch.
+    _current: Table = field(init=False)
+    """The table after the last commit."""
 
-    Args:
-        done: Receives the results; its table is as it was read.
-        tasks: Files of the table, in order.
-        verb: Writes new files.
-        limits: When a commit is made.
-        operation: The request, for the history of the table.
-        workers: Write the new files.
+    _commits: list[int] = field(init=False, default_factory=list)
+    _changes: list[FileChange] = field(init=False)
+    _left_over: list[str] = field(init=False, default_factory=list)
+    _undecided: list[str] = field(init=False, default_factory=list)
+    _totals: tuple[ColumnTotals, ...] = field(init=False, default=())
+    _num_commits_planned: int = field(init=False, default=0)
+    _is_dry: bool = field(init=False, default=False)
+    _written: list[str] = field(init=False, default_factory=list)
+    """Paths of new files of the present batch that are not in the table."""
 
-    Raises:
-        UnsafeTarget: If no commit can be made safely there.
-        TableProblem: If the table changed so that this run cannot go on; what was committed stays.
-        OutcomeUnknown: If it cannot be found out whether a commit was made.
-        Unfinished: If a commit was made, and the table cannot be read afterwards.
-        StoreProblem, OSError: If the commit cannot be written.
-    """
-    done.table.check_commits()
-    for batch in batches(tasks, num_files=limits.num_files, num_bytes=limits.num_bytes):
-        _Batch(done, verb, operation).run(batch, workers)
+    def __post_init__(self) -> None:
+        self._current = self.table
+        self._changes = [
+            self._change(file, FileFate.FAILED, reason=str(error))
+            for file, error in self.choice.failures
+        ]
+        self._changes += [
+            self._change(task.file, FileFate.KEPT, reason=task.file.why_kept or "")
+            for task in self.choice.kept
+        ]
 
+    def carry_out(
+        self,
+        workers: Workers,
+        limits: Limits | None,
+        *,
+        dry_run: bool,
+        progress: TableProgress | None,
+    ) -> TableReport:
+        """Replace the files batch by batch, or plan to do so, and save the records.
 
-class _Batch:
-    """The files of one commit, while it is prepared and made."""
+        Args:
+            workers: Write the new files.
+            limits: When a commit is made.
+            dry_run: Write nothing.
+            progress: Receives the progress of the run.
 
-    def __init__(self, done: Replacements, verb: Verb, operation: Operation) -> None:
-        self._done = done
-        self._verb = verb
-        self._operation = operation
-        self._written: list[str] = []
-        """Paths of new files that are not in the table."""
-
-    def run(self, tasks: Sequence[Task], workers: Workers) -> None:
-        """Write the new files, and commit them."""
-        self._done.table = self._done.table.newest()
+        Raises:
+            UnsafeTarget: If no commit can be made safely there.
+            TableProblem: If the table changed so that this run cannot go on; what was committed
+                stays.
+            OutcomeUnknown: If it cannot be found out whether a commit was made.
+            Unfinished: If a commit was made, and the table cannot be read afterwards.
+            StoreProblem, OSError: If the commit cannot be written.
+            BaseException: Any of these has the attribute `report`.
+        """
+        limits = limits or Limits()
+        cut = batches(self.tasks, num_files=limits.num_files, num_bytes=limits.num_bytes)
+        if dry_run:
+            self._is_dry = True
+            self._num_commits_planned = sum(1 for _ in cut)
+            self._changes += [
+                self._change(task.file, FileFate.PLANNED, num_filters=task.num_filters)
+                for task in self.tasks
+            ]
+            return self.report()
         try:
-            pairs = self._write_all(self._still_there(tasks), workers)
+            if self.tasks:
+                if progress is not None:
+                    num_bytes = sum(task.file.size for task in self.tasks)
+                    progress.begin(num_files=len(self.tasks), num_bytes=num_bytes)
+                self._current.check_commits()
+            for batch in cut:
+                self._replace(batch, workers)
+        except BaseException as error:
+            error.__dict__["report"] = self.report()
+            raise
+        finally:
+            if self.records is not None:
+                # The table's files may be read for it, and records may be lost.
+                with suppress(TableProblem):
+                    self.records.save({entry.path for entry in self._current.entries})
+        return self.report()
+
+    def _replace(self, tasks: Sequence[Task], workers: Workers) -> None:
+        """Write the new files of one batch, and commit them."""
+        self._current = table = self._current.newest()
+        self._written = []
+        self._changes += [
+            self._change(
+                task.file, FileFate.DROPPED, reason="another program removed or changed it"
+            )
+            for task in tasks
+            if not table.has(task.file)
+        ]
+        try:
+            pairs = self._write([task for task in tasks if table.has(task.file)], workers)
         except BaseException:
             self._remove_written()
             raise
         if pairs:
             self._commit(pairs)
 
-    def _still_there(self, tasks: Sequence[Task]) -> list[Task]:
-        table = self._done.table
-        self._done.changes += [
-            self._unchanged(task, FileFate.DROPPED, "another program removed or changed it")
-            for task in tasks
-            if not table.has(task.file)
-        ]
-        return [task for task in tasks if table.has(task.file)]
-
-    def _write_all(
+    def _write(
         self, tasks: Sequence[Task], workers: Workers
     ) -> list[tuple[FileReplacement, WrittenFile]]:
-        table = self._done.table
+        table = self._current
         paths = [table.new_path(task.file) for task in tasks]
         jobs = [
             Job(
@@ -281,40 +311,42 @@ class _Batch:
         self._written += paths
         pairs = []
         # Closed in any case: no worker may go on to write while new files are removed.
-        with closing(workers.write_all(self._verb.writer, jobs)) as results:
+        with closing(workers.write_all(self.writer, jobs)) as results:
             for task, path, made in zip(tasks, paths, results, strict=True):
                 if isinstance(made, WrittenFile):
-                    finished = self._verb.finished(task)
                     new = FileReplacement(
-                        old=task.file, path=path, size=made.size, finished=finished
+                        old=task.file, path=path, size=made.size, finished=self._finished(task)
                     )
                     pairs.append((new, made))
                     continue
                 self._remove_written(path)
-                if made is None:
-                    self._verb.unchanged(task)
+                if made is None and self.records is not None:
+                    self.records.note(task.file, self._finished(task))
                 fate = FileFate.UNCHANGED if made is None else FileFate.FAILED
                 reason = "there was nothing to change" if made is None else str(made)
-                self._done.changes.append(self._unchanged(task, fate, reason))
+                self._changes.append(self._change(task.file, fate, reason=reason))
         return pairs
+
+    def _finished(self, task: Task) -> frozenset[str]:
+        """Return the stored names of columns that need no more work in the new file."""
+        if self.records is None:
+            return frozenset()
+        names = map(self.table.columns.stored_name, task.leaves)
+        return self.records.finished(task.file).union(names)
 
     def _commit(self, pairs: Sequence[tuple[FileReplacement, WrittenFile]]) -> None:
         """Commit the new files; from here on, no new file is removed."""
-        done, shown = self._done, self._done.table.shown
         replacements = [replacement for replacement, _ in pairs]
         try:
-            committed = done.table.commit(
-                replacements, verb=self._operation.verb, columns=self._operation.columns
-            )
+            committed = self._current.commit(replacements, verb=self.verb, columns=self.columns)
         except BaseException as error:
             if COMMITTED in error.__dict__:
                 self._take(pairs, error.__dict__[COMMITTED])
                 raise
             is_settled = isinstance(error, (BloomwriterError, OSError))
-            if is_settled and not isinstance(error, (OutcomeUnknown, Unfinished)):
-                done.left_over += map(shown, self._written)
-            else:
-                done.undecided += map(shown, self._written)
+            is_settled = is_settled and not isinstance(error, (OutcomeUnknown, Unfinished))
+            paths = self._left_over if is_settled else self._undecided
+            paths += map(self._current.shown, self._written)
             raise
         self._take(pairs, committed)
 
@@ -322,70 +354,79 @@ class _Batch:
         self, pairs: Sequence[tuple[FileReplacement, WrittenFile]], committed: TableCommit
     ) -> None:
         """Record the result of a commit."""
-        done, shown = self._done, self._done.table.shown
-        done.table = committed.table
+        shown = self._current.shown
+        self._current = committed.table
         if committed.version is not None:
-            done.commits.append(committed.version)
+            self._commits.append(committed.version)
         for replacement, made in pairs:
-            old, why = replacement.old, committed.dropped.get(replacement.path)
-            is_in = why is None
-            done.changes.append(
-                FileChange(
-                    path=shown(old.path),
-                    fate=FileFate.REPLACED if is_in else FileFate.DROPPED,
-                    new_path=shown(replacement.path) if is_in else None,
-                    num_filters=made.num_filters if is_in else 0,
-                    size_before=old.size,
-                    size_after=made.size if is_in else old.size,
-                    reason=why or "",
-                )
-            )
-            if is_in:
-                done.totals = merge_totals(done.totals, made.totals)
-                self._verb.replaced(replacement)
-            else:
-                done.left_over.append(shown(replacement.path))
+            old, new_path = replacement.old, shown(replacement.path)
+            why = committed.dropped.get(replacement.path)
+            if why is not None:
+                self._changes.append(self._change(old, FileFate.DROPPED, reason=why))
+                self._left_over.append(new_path)
+                continue
+            change = self._change(old, FileFate.REPLACED, num_filters=made.num_filters)
+            self._changes.append(replace(change, new_path=new_path, size_after=made.size))
+            self._totals = merge_totals(self._totals, made.totals)
+            if self.records is not None and not self.table.keeps_notes:
+                self.records.note_new(replacement.path, replacement.size, replacement.finished)
 
     def _remove_written(self, *paths: str) -> None:
         """Remove new files that no commit was tried for; report files that cannot be removed."""
-        table = self._done.table
         for path in paths or tuple(self._written):
             try:
-                table.remove(path)
+                self._current.remove(path)
             except FileNotFoundError:
                 pass  # the file was not written
             except (BloomwriterError, OSError):
-                self._done.left_over.append(table.shown(path))
+                self._left_over.append(self._current.shown(path))
             self._written.remove(path)
 
-    def _unchanged(self, task: Task, fate: FileFate, reason: str) -> FileChange:
-        return unchanged(self._done.table, task.file, fate, reason)
-
-
-def planned(
-    table: ChangeableTable, tasks: Sequence[Task], limits: Limits
-) -> tuple[list[FileChange], int]:
-    """Return the changes that a run would make to a table's files, and its number of commits."""
-    changes = [
-        FileChange(
-            path=table.shown(task.file.path),
-            fate=FileFate.PLANNED,
-            num_filters=task.num_filters,
-            size_before=task.file.size,
-            size_after=task.file.size,
+    def _change(
+        self, file: FileEntry, fate: FileFate, *, num_filters: int = 0, reason: str = ""
+    ) -> FileChange:
+        """Return the report's line for a file, without a new file."""
+        return FileChange(
+            path=self.table.shown(file.path),
+            fate=fate,
+            num_filters=num_filters,
+            size_before=file.size,
+            size_after=file.size,
+            reason=reason,
         )
-        for task in tasks
-    ]
-    cut = batches(tasks, num_files=limits.num_files, num_bytes=limits.num_bytes)
-    return changes, sum(1 for _ in cut)
+
+    def report(self) -> TableReport:
+        """Return the report on the work done so far."""
+        worked_on = {id(task) for task in self.tasks}
+        waiting = [task.file.size for task in self.choice.tasks if id(task) not in worked_on]
+        return TableReport(
+            table=self.table.path,
+            format=self.table.format,
+            verb=self.verb,
+            dry_run=self._is_dry,
+            version_before=self.table.version,
+            commits=tuple(self._commits),
+            columns=self.columns,
+            asked_by_table=self.asked_by_table,
+            num_files=len(self.table.entries),
+            num_footers=self.choice.num_footers,
+            num_to_do=len(self.choice.tasks),
+            num_waiting=len(waiting),
+            bytes_waiting=sum(waiting),
+            num_commits_planned=self._num_commits_planned,
+            changes=tuple(self._changes),
+            totals=self._totals,
+            left_over=tuple(self._left_over),
+            undecided=tuple(self._undecided),
+            notes=(_RUNNING_JOBS,) if self._is_dry and self.tasks else (),
+        )
 
 
-def unchanged(table: ChangeableTable, file: DataFile, fate: FileFate, reason: str) -> FileChange:
-    """Return the report's line for a file that was not replaced."""
-    return FileChange(
-        path=table.shown(file.path),
-        fate=fate,
-        size_before=file.size,
-        size_after=file.size,
-        reason=reason,
-    )
+def threads_for(table: Table, jobs: int | None, progress: TableProgress | None) -> Threads:
+    """Return the threads that work on a table: two for each core by default, and 16 on stores."""
+    check_jobs(jobs)
+    if jobs is None:
+        jobs = (
+            _JOBS_ON_STORES if "://" in table.shown(table.location) else _PER_CORE * default_jobs()
+        )
+    return Threads(jobs, progress)

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.table_files.find import open_to_change
 from parquet_bloomwriter.tables.choice import Chooser, in_order
-from parquet_bloomwriter.tables.open import open_table
 from parquet_bloomwriter.tables.records import Records
-from parquet_bloomwriter.tables.replacement import Limits, WrittenFile
-from parquet_bloomwriter.tables.run import Run, threads_for
-from parquet_bloomwriter.tables.wish import leaves_of
+from parquet_bloomwriter.tables.replacement import Run, WrittenFile, threads_for
+from parquet_bloomwriter.tables.request import leaves_of
 from parquet_bloomwriter.verbs.strip import strip
 
 if TYPE_CHECKING:
@@ -20,10 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.progress import FileProgress
-    from parquet_bloomwriter.tables.choice import Task
-    from parquet_bloomwriter.tables.replacement import Job, TableProgress, Writer
+    from parquet_bloomwriter.tables.replacement import Job, Limits, TableProgress
     from parquet_bloomwriter.tables.report import TableReport
-    from parquet_bloomwriter.tables.table import FileReplacement
 
 
 def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> WrittenFile:
@@ -37,23 +34,6 @@ def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> Writt
         progress=None if progress is None else progress.wrote,
     )
     return WrittenFile(size=report.size_after, num_filters=report.num_filters)
-
-
-class _Strip:
-    """The verb `strip`: takes filters out of each file. See `Verb`."""
-
-    @property
-    def writer(self) -> Writer:
-        return take_out
-
-    def finished(self, task: Task) -> tuple[str, ...]:  # noqa: ARG002  see `Verb`
-        return ()
-
-    def unchanged(self, task: Task) -> None:
-        """Do nothing: each file has a filter to take out."""
-
-    def replaced(self, replacement: FileReplacement) -> None:
-        """Do nothing: the new file lacks its filters."""
 
 
 def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
@@ -81,22 +61,19 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
         BloomwriterError: In the same cases as `bloomify_table`.
         OSError: If reading or writing fails.
     """
-    opened = open_table(table, branch=branch)
+    opened = open_to_change(table, branch=branch)
     asked = leaves_of(opened.columns, columns)
     choice = Chooser(opened, Records(opened.id), asked=asked).filtered()
     tasks = in_order(choice.tasks, newest_first=False)
-    run = Run(verb="strip", table=opened, columns=asked, choice=choice, tasks=tasks)
-    run.carry_out(
-        _Strip(),
-        limits or Limits(),
-        threads_for(opened, jobs, progress),
-        dry_run=dry_run,
-        progress=progress,
+    threads = threads_for(opened, jobs, progress)
+    run = Run(
+        verb="strip", writer=take_out, table=opened, columns=asked, choice=choice, tasks=tasks
     )
-    report = run.report()
+    report = run.carry_out(threads, limits, dry_run=dry_run, progress=progress)
     with suppress(BloomwriterError):  # an invalid property asks for no filters
-        if asking := opened.asked().names:
-            note = f"the property {opened.asks_by} still asks for {', '.join(asking)}"
+        asking = opened.asked()
+        if asking.columns:
+            note = f"the property {asking.name} still asks for {', '.join(asking.columns)}"
             again = f"{note}: unset it, or the next run of bloomify adds these filters again"
             return replace(report, notes=(*report.notes, again))
     return report

@@ -33,7 +33,7 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.iceberg.commit import ATTEMPT, replace_files, set_properties
 from parquet_bloomwriter.iceberg.new_snapshot import EntryReplacement
-from parquet_bloomwriter.iceberg.snapshot import read_snapshot
+from parquet_bloomwriter.iceberg.snapshot import locate, read_snapshot
 from tests.support.iceberg_commits import (
     copies,
     name_of,
@@ -462,7 +462,7 @@ def test_an_outcome_that_stays_unknown_is_said_and_nothing_is_removed(
     assert "mine" in str(caught.value)
     assert len(calls) == 4
     assert len(_metadata_files(table) - files) == 4 * 3
-    assert all(Path(before.locate(one.path)).exists() for one in new)
+    assert all(Path(locate(one.path)).exists() for one in new)
 
 
 def test_a_catalog_that_is_gone_leaves_it_unknown(

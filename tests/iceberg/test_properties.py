@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.iceberg.properties import ENABLED, FPP, MAX_BYTES, asked_by, to_ask
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
+from parquet_bloomwriter.table_files.properties import (
+    ENABLED,
+    FPP,
+    MAX_BYTES,
+    asked_by_iceberg,
+    iceberg_properties,
+)
 from tests.support.iceberg_commits import name_of
 
 if TYPE_CHECKING:
@@ -16,13 +22,13 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-    from parquet_bloomwriter.iceberg.properties import AskedFilters
+    from parquet_bloomwriter.table_files.properties import AskedFilters
 
 
 def _asked(table: Table, properties: dict[str, str]) -> AskedFilters:
     with table.transaction() as change:
         change.set_properties(properties)
-    return asked_by(read_snapshot(name_of(table)))
+    return asked_by_iceberg(read_snapshot(name_of(table)))
 
 
 def test_a_table_that_asks_for_nothing(make_table: Callable[..., Table]) -> None:
@@ -40,10 +46,10 @@ def test_columns_rates_and_bytes(make_table: Callable[..., Table]) -> None:
 def test_a_renamed_column_is_meant_by_its_old_name(make_table: Callable[..., Table]) -> None:
     table = make_table(files=0)
     with table.transaction() as change:
-        change.set_properties(to_ask(["id", "name"], 0.05))
+        change.set_properties(iceberg_properties(["id", "name"], 0.05))
     with table.update_schema() as update:
         update.rename_column("name", "label").delete_column("id")
-    found = asked_by(read_snapshot(name_of(table)))
+    found = asked_by_iceberg(read_snapshot(name_of(table)))
     assert (found.columns, found.rates) == (("label",), {"label": 0.05})
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from parquet_bloomwriter.iceberg.new_snapshot import EntryReplacement
+from parquet_bloomwriter.iceberg.snapshot import locate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +68,6 @@ def copies(
     made = []
     for entry in snapshot.files.values() if entries is None else entries:
         path = entry.path.replace(".parquet", f"-{uuid.uuid4()}.parquet")
-        shutil.copy(snapshot.locate(entry.path), snapshot.locate(path))
+        shutil.copy(locate(entry.path), locate(path))
         made.append(EntryReplacement(old=entry, path=path, size=entry.size, split_offsets=(4,)))
     return made

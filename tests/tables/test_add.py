@@ -36,7 +36,7 @@ from parquet_bloomwriter.durable import create_whole
 from parquet_bloomwriter.tables import replacement
 from parquet_bloomwriter.tables.replacement import Limits
 from parquet_bloomwriter.tables.report import FileFate
-from parquet_bloomwriter.tables.wish import ask_for_filters
+from parquet_bloomwriter.tables.request import ask_for_filters
 from tests.support.delta_tables import (
     actions,
     append,
@@ -321,7 +321,7 @@ def test_new_files_that_cannot_be_removed_are_named(
 
     real = bloomify
     monkeypatch.setattr("parquet_bloomwriter.tables.add.bloomify", fail_at_last)
-    monkeypatch.setattr("parquet_bloomwriter.tables.delta.ChangeableDelta.remove", refuse)
+    monkeypatch.setattr("parquet_bloomwriter.table_files.delta.DeltaTable.remove", refuse)
     with pytest.raises(KeyboardInterrupt) as caught:
         bloomify_table(table, "id", jobs=1)
     so_far: TableReport = caught.value.report  # type: ignore[attr-defined]

@@ -25,8 +25,8 @@ from parquet_bloomwriter.source.settings import StoreSettings, use
 from parquet_bloomwriter.tables.add import bloomify_table
 from parquet_bloomwriter.tables.replacement import Limits
 from parquet_bloomwriter.tables.report import FileFate
+from parquet_bloomwriter.tables.request import ask_for_filters
 from parquet_bloomwriter.tables.strip import strip_table
-from parquet_bloomwriter.tables.wish import ask_for_filters
 from tests.iceberg.conftest import catalog, make_table
 from tests.support.iceberg_commits import CATALOG, configuration_on, name_of, rows
 from tests.support.iceberg_deletes import delete_positions

@@ -134,9 +134,9 @@ def _check_table(ctx: click.Context, inputs: tuple[str, ...]) -> None:
     Raises:
         click.UsageError: If not.
     """
-    from parquet_bloomwriter.tables.open import is_table
+    from parquet_bloomwriter.table_files.find import is_table_name
 
-    if len(inputs) != 1 or not is_table(inputs[0]):
+    if len(inputs) != 1 or not is_table_name(inputs[0]):
         raise click.UsageError("--write goes with one Delta or Iceberg table", ctx)
 
 
@@ -144,7 +144,7 @@ def _write_properties(table: str, view: AdviseView, fpp: float, console: Console
     """Set the table's properties to the columns that deserve filters, or have them already."""
     from parquet_bloomwriter.advising.report import Advice
     from parquet_bloomwriter.iceberg.names import is_iceberg
-    from parquet_bloomwriter.tables.wish import ask_for_filters
+    from parquet_bloomwriter.tables.request import ask_for_filters
 
     wanted = (Advice.ADD, Advice.HAS_FILTER)
     names = [one.name for one in view.together().ranked if one.verdict in wanted]

@@ -92,9 +92,9 @@ def prune(
     from parquet_bloomwriter.iceberg.scan import plan
     from parquet_bloomwriter.scan.iceberg_rows import filter_types
     from parquet_bloomwriter.scan.needed_columns import needed_names
-    from parquet_bloomwriter.table_files.iceberg import stored_file, table_of_scan
+    from parquet_bloomwriter.table_files.iceberg import IcebergTable, stored_file
 
-    table = table_of_scan(scan)
+    table = IcebergTable.of_scan(scan)
     tree = from_iceberg(scan.row_filter, filter_types(table))
     if filters is not None:
         further = parse(filters)

@@ -235,11 +235,11 @@ def iceberg_table(
             location is one where no index can be.
         TableProblem: If the catalog does not answer, or metadata cannot be read.
     """
-    from parquet_bloomwriter.table_files.iceberg import open_table
+    from parquet_bloomwriter.table_files.iceberg import IcebergTable
 
     if snapshot_id is not None and branch is not None:
         raise InvalidArgument("a snapshot and a branch are given: one of them is enough")
-    return iceberg_table_at(open_table(name, snapshot_id=snapshot_id, branch=branch))
+    return iceberg_table_at(IcebergTable.open(name, snapshot_id=snapshot_id, branch=branch))
 
 
 def iceberg_table_at(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.arguments import names_of, rate_of, rates_of
 from parquet_bloomwriter.column_names import EVERY_COLUMN, matching_names
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
-from parquet_bloomwriter.tables.open import open_table
+from parquet_bloomwriter.table_files.find import open_to_change
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.arguments import Rate
-    from parquet_bloomwriter.table_files.files import TableColumns
-    from parquet_bloomwriter.tables.table import ChangeableTable
+    from parquet_bloomwriter.column_names import TableColumns
+    from parquet_bloomwriter.table_files.files import Table
 
 DEFAULT_FPP = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class RequestedFilters:
     """The filters that are requested: which columns, which rates, which size."""
 
     rates: Mapping[str, float]
@@ -39,14 +39,14 @@ class Wish:
     """Whether the request comes from the table's properties."""
 
 
-def wish_of(
-    table: ChangeableTable,
+def requested_filters(
+    table: Table,
     names: str | Sequence[str] | None,
     fpp: Rate | Mapping[str, Rate] | None,
     max_bytes: int | None,
     *,
     exclude: str | Sequence[str] = (),
-) -> Wish:
+) -> RequestedFilters:
     """Return the requested filters, from arguments and from the table's properties.
 
     Args:
@@ -57,7 +57,7 @@ def wish_of(
             else 1 %.
         max_bytes: Largest bitset; None for what the table's properties have, else the largest that
             readers take.
-        exclude: TableColumns that are not asked for, whatever names them.
+        exclude: Columns that are not asked for, whatever names them.
 
     Raises:
         InvalidArgument: If nothing is asked for, or a property or an argument makes no sense.
@@ -66,7 +66,7 @@ def wish_of(
     asked = table.asked()
     is_by_table = names is None
     if names is None:
-        names = asked.names
+        names = asked.columns
         if not names and asked.unknown:
             raise InvalidArgument(
                 f"the table has no column that its property {safe(asked.unknown[0])} names",
@@ -74,7 +74,7 @@ def wish_of(
             )
         if not names:
             raise InvalidArgument(
-                f"no columns are named, and the table has no property {table.asks_by}",
+                f"no columns are named, and the table has no property {asked.name}",
                 remedy="Name columns; or set the property, so that all runs know them.",
             )
     names = names_of(names)
@@ -94,14 +94,14 @@ def wish_of(
     if max_bytes is None:
         max_bytes = asked.max_bytes or MAX_BYTES
     check_max_bytes(max_bytes)
-    return Wish(
+    return RequestedFilters(
         rates=_settled(table.columns, chosen, rates_of(asked_rates if fpp is None else fpp)),
         max_bytes=max_bytes,
         is_by_table=is_by_table,
     )
 
 
-def leaves_of(columns: TableColumns, names: str | Sequence[str] | None) -> tuple[str, ...]:
+def leaves_of(columns: TableColumns[Any], names: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the leaf columns of the named columns and groups; None: all leaf columns.
 
     Raises:
@@ -120,7 +120,7 @@ def leaves_of(columns: TableColumns, names: str | Sequence[str] | None) -> tuple
 
 
 def _settled(
-    columns: TableColumns, chosen: Sequence[str], fpp: float | Mapping[str, float]
+    columns: TableColumns[Any], chosen: Sequence[str], fpp: float | Mapping[str, float]
 ) -> dict[str, float]:
     by_name = fpp if isinstance(fpp, Mapping) else {EVERY_COLUMN: fpp}
     rates = dict.fromkeys(chosen, by_name.get(EVERY_COLUMN, DEFAULT_FPP))
@@ -164,5 +164,5 @@ def ask_for_filters(
         TableProblem, UnsafeTarget, OutcomeUnknown, StoreProblem, OSError: As for `bloomify_table`.
     """
     rate = None if fpp is None else rate_of(fpp)
-    opened = open_table(table)
+    opened = open_to_change(table)
     return opened.ask(leaves_of(opened.columns, columns), rate)

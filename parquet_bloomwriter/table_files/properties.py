@@ -1,12 +1,19 @@
-"""The properties by which an Iceberg table asks for Bloom filters.
+"""The properties by which a Delta or an Iceberg table asks for Bloom filters.
+
+Delta:
+
+    bloomify.columns    names separated by commas, as for `--columns`: id, address.city; * for all
+    bloomify.fpp        as for `--fpp`, separated by commas: 0.01, email=0.001
+
+Iceberg:
 
     write.parquet.bloom-filter-enabled.column.NAME   true: the column should have filters
     write.parquet.bloom-filter-fpp.column.NAME       false positive probability, 0.01 by default
     write.parquet.bloom-filter-max-bytes             largest bitset, bytes, 1 MiB by default
 
-Iceberg does not change them when a column is renamed: NAME is the column's name when the property
-was set. So a name that the current schema lacks is looked for in older schemas, newest first, and
-stands for the field of the same id. Names of dropped columns are ignored. NAME may also
+Iceberg does not change its properties when a column is renamed: NAME is the column's name when the
+property was set. So a name that the current schema lacks is looked for in older schemas, newest
+first, and stands for the field of the same id. Names of dropped columns are ignored. NAME may also
 be the path in Parquet files, tags.list.element, as writers before Iceberg 1.8 required.
 
 Source: Iceberg documentation, "Configuration" ("Write properties"); `TableProperties` of Iceberg.
@@ -17,6 +24,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from parquet_bloomwriter.arguments import rate_of
+from parquet_bloomwriter.column_names import EVERY_COLUMN
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.text import safe
 
@@ -26,6 +35,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
 
 _T = TypeVar("_T", int, float)
+
+DELTA_COLUMNS, DELTA_FPP = "bloomify.columns", "bloomify.fpp"
 
 ENABLED = "write.parquet.bloom-filter-enabled.column."
 FPP = "write.parquet.bloom-filter-fpp.column."
@@ -42,22 +53,61 @@ _PARQUET_LEVELS = ((".list.element", ".element"), (".key_value.", "."))
 class AskedFilters:
     """The Bloom filters that a table's properties ask for."""
 
-    columns: tuple[str, ...]
-    """Current names of the leaf columns."""
+    name: str
+    """Name of the property that lists columns, for messages."""
+
+    columns: Sequence[str]
+    """Logical names of columns and groups; "*" for all."""
 
     rates: Mapping[str, float]
-    """False positive probability by current name of the leaf column, for columns with this
-    property."""
+    """False positive probability by name; "*" for all other columns."""
 
-    max_bytes: int | None
-    """Maximum size of a bitset, bytes; None if the table asks for no filter and does not say."""
+    max_bytes: int | None = None
+    """Maximum size of a bitset, bytes; None if the properties do not say."""
 
-    unknown: tuple[str, ...]
+    unknown: Sequence[str] = ()
     """Names of properties that ask for filters of a column that does not exist now."""
 
 
-def asked_by(snapshot: IcebergSnapshot) -> AskedFilters:
-    """Return the filters that a table's properties ask for.
+def asked_by_delta(properties: Mapping[str, str]) -> AskedFilters:
+    """Return the filters that the properties of a Delta table ask for.
+
+    Raises:
+        InvalidArgument: If a property makes no sense.
+    """
+    rates = {}
+    for part in _listed(properties.get(DELTA_FPP, "")):
+        name, _, rate = part.rpartition("=")
+        try:
+            rates[name.strip() or EVERY_COLUMN] = rate_of(rate)
+        except InvalidArgument:
+            raise InvalidArgument(
+                f'the table\'s property {DELTA_FPP} has no rate in "{part}"',
+                remedy="Set it as in 0.01, or 1%, email=0.1%.",
+            ) from None
+    columns = _listed(properties.get(DELTA_COLUMNS, ""))
+    return AskedFilters(name=DELTA_COLUMNS, columns=columns, rates=rates)
+
+
+def delta_properties(columns: Sequence[str], fpp: float | None) -> dict[str, str]:
+    """Return the properties by which a Delta table asks for filters of columns.
+
+    Args:
+        columns: Names of leaves.
+        fpp: False positive probability of each; None to leave that property out.
+
+    Raises:
+        InvalidArgument: If a name cannot stand in a property.
+    """
+    for name in columns:
+        if "," in name or name != name.strip():
+            raise InvalidArgument(f'the name "{name}" cannot stand in the property {DELTA_COLUMNS}')
+    rate = {} if fpp is None else {DELTA_FPP: f"{fpp:g}"}
+    return {DELTA_COLUMNS: ", ".join(columns), **rate}
+
+
+def asked_by_iceberg(snapshot: IcebergSnapshot) -> AskedFilters:
+    """Return the filters that the properties of an Iceberg table ask for.
 
     Raises:
         InvalidArgument: If a property makes no sense.
@@ -82,17 +132,16 @@ def asked_by(snapshot: IcebergSnapshot) -> AskedFilters:
         max_bytes = _number(MAX_BYTES, properties[MAX_BYTES], int)
     in_order = [one.name for one in snapshot.columns.columns if one.name in enabled]
     return AskedFilters(
-        columns=tuple(in_order), rates=rates, max_bytes=max_bytes, unknown=tuple(unknown)
+        name=f"{ENABLED}NAME",
+        columns=tuple(in_order),
+        rates=rates,
+        max_bytes=max_bytes,
+        unknown=tuple(unknown),
     )
 
 
-def to_ask(columns: Sequence[str], fpp: float | None) -> dict[str, str]:
-    """Return the properties that ask for filters of columns.
-
-    Args:
-        columns: Names of leaves.
-        fpp: False positive probability of each; None to leave that property out.
-    """
+def iceberg_properties(columns: Sequence[str], fpp: float | None) -> dict[str, str]:
+    """Return the properties by which an Iceberg table does so; see `delta_properties`."""
     properties = {f"{ENABLED}{name}": "true" for name in columns}
     if fpp is not None:
         properties |= {f"{FPP}{name}": f"{fpp:g}" for name in columns}
@@ -134,3 +183,7 @@ def _number(key: str, text: str, kind: type[_T]) -> _T:
         raise InvalidArgument(
             f'the table\'s property {safe(key)} is "{safe(text)}", which is no number'
         ) from None
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
