@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bloomify.views.base import Document
-    from parquet_bloomwriter import AddReport, RepairReport, StripReport
+    from parquet_bloomwriter import RepairReport, StripReport
     from parquet_bloomwriter.rewrite.plan import Piece
+    from parquet_bloomwriter.rewrite.report import RewriteReport
 
-N = TypeVar("N", bound="AddReport | StripReport | RepairReport")
+N = TypeVar("N", bound="RewriteReport")
 
 _OPTIONS = {
     ": max_bytes is": ": --max-bytes is",
@@ -53,7 +54,7 @@ class StoreTotals:
     notes: dict[str, None] = field(default_factory=dict)
     """Distinct notes on what could not be kept, or should be known."""
 
-    def add(self, report: AddReport | StripReport | RepairReport) -> None:
+    def add(self, report: RewriteReport) -> None:
         """Add the requests and bytes of one file."""
         store = report.store
         if store is None:
@@ -198,7 +199,7 @@ _STORE_FACTS = (
 )
 
 
-def _store_remarks(report: AddReport | StripReport | RepairReport) -> list[Remark]:
+def _store_remarks(report: RewriteReport) -> list[Remark]:
     """Return remarks on a store's requests, and on what it could not keep; empty for disks."""
     if report.store is None:
         return []
