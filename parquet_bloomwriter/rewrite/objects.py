@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
-    from parquet_bloomwriter.rewrite.versions import Destination, NewVersion
+    from parquet_bloomwriter.rewrite.versions import Destination, RewrittenFile
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, NewFile, Readable
     from parquet_bloomwriter.stores.s3.answers import ObjectState
     from parquet_bloomwriter.stores.s3.parts import Segment
@@ -81,14 +81,14 @@ _COMPARED_PLACES = 8
 @contextmanager
 def open_far_versions(
     name: str, target: str, destination: Destination, progress: Callable[[int], None] | None
-) -> Iterator[NewVersion]:
+) -> Iterator[RewrittenFile]:
     """Open the old version, and prepare the new one, where one of them or both are on a store.
 
     Args:
         name: Path or URL of the old version.
         target: Path or URL of the new version.
         destination: What is allowed.
-        progress: As for `NewVersion`.
+        progress: As for `RewrittenFile`.
 
     Raises:
         InvalidArgument: If a library is missing, or an option is only for disks.
@@ -157,7 +157,7 @@ class NewOnS3(NewOnAnyStore):
     def __init__(
         self, old: OldVersion, destination: Destination, progress: Callable[[int], None] | None
     ) -> None:
-        """Prepare a new version, as `NewVersion`."""
+        """Prepare a new version, as `RewrittenFile`."""
         super().__init__(old, destination, progress)
         self._path = parse_url(self.output)
         self._target: _ObjectTarget | None = None
@@ -385,7 +385,7 @@ class NewOnS3(NewOnAnyStore):
             f"the store has put the new version together wrongly: {problem}",
             path=self.output,
         )
-        kept = kept_version(self._target and self._target.replaces, self._state)
+        kept = kept_version(None if self._target is None else self._target.replaces, self._state)
         error.outcome = "The new version is in place."
         error.remedy = (
             "Bring the old version back from a copy."
@@ -447,22 +447,23 @@ def samples(old: Readable, plan: Plan, boundaries: Sequence[int]) -> list[tuple[
     """
     starts = old.footer.chunk_starts()
     sizes = old.footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
-    chunks = sorted({int(one) for one in starts[(starts > 0) & (sizes >= _COMPARED_BYTES)].ravel()})
+    chunks = sorted(set(starts[(starts > 0) & (sizes >= _COMPARED_BYTES)].ravel().tolist()))
     step = max(1, -(-len(chunks) // _COMPARED_PLACES))
     places = []
     at = 0
-    wanted = sorted({*chunks[::step]})
+    wanted = chunks[::step]
     for piece in plan.pieces:
         if isinstance(piece, Copy):
             shift = at - piece.start
-            inner = [one - shift for one in boundaries if at <= one < at + piece.stop - piece.start]
+            end = at + piece.stop - piece.start
+            inner = [boundary - shift for boundary in boundaries if at <= boundary < end]
             places += [
-                (one + shift, one)
-                for one in sorted({*inner[:_COMPARED_PLACES], *wanted})
-                if piece.start <= one and one + _COMPARED_BYTES <= piece.stop
+                (start + shift, start)
+                for start in sorted({*inner[:_COMPARED_PLACES], *wanted})
+                if piece.start <= start and start + _COMPARED_BYTES <= piece.stop
             ]
         at += length_of(piece)
-    ranges = [(one, one + _COMPARED_BYTES) for _, one in places]
+    ranges = [(start, start + _COMPARED_BYTES) for _, start in places]
     return [
         (new, data) for (new, _), data in zip(places, old.source.read_ranges(ranges), strict=True)
     ]

@@ -22,7 +22,7 @@ from parquet_bloomwriter.rewrite.versions import (
     Destination,
     NewBuffer,
     NewOnDisk,
-    NewVersion,
+    RewrittenFile,
     open_on_disk,
 )
 from parquet_bloomwriter.source.filesystems import check_local, is_far
@@ -86,7 +86,7 @@ def _reader(source: Source, footer: Footer) -> ReadAt:
 @contextmanager
 def _versions(
     source: Input, destination: Destination, progress: Callable[[int], None] | None
-) -> Iterator[NewVersion]:
+) -> Iterator[RewrittenFile]:
     """Open the old version, and prepare the new one.
 
     Raises:
@@ -129,7 +129,7 @@ def _refuse_keep_time(destination: Destination) -> None:
 class RewriteSession:
     """One file, object or buffer that is open for rewriting."""
 
-    def __init__(self, new: NewVersion, layout: Layout, resources: ExitStack) -> None:
+    def __init__(self, new: RewrittenFile, layout: Layout, resources: ExitStack) -> None:
         """Take over the versions, the layout, and the resources to close.
 
         Args:
@@ -146,11 +146,11 @@ class RewriteSession:
         """Source of the bytes of the old version."""
         return self.new.old.source
 
-    def begin(self) -> NewVersion:
+    def begin(self) -> RewrittenFile:
         """Open the new version, and return it.
 
         Raises:
-            As `NewVersion.begin`.
+            As `RewrittenFile.begin`.
         """
         self._resources.callback(self.new.discard)
         self.new.begin(self.layout.footer)
@@ -168,7 +168,7 @@ class RewriteSession:
             What reports say of any rewrite.
 
         Raises:
-            As `begin` and the methods of `NewVersion`.
+            As `begin` and the methods of `RewrittenFile`.
         """
         data = None
         if changes and dry_run:

@@ -2,7 +2,7 @@
 
     old version     `OldVersion`: a file on disk or a buffer
                     `objects.OldOnS3`, `whole_files.OldOnStore`: the same of stores
-    new version     `NewVersion` says what a verb calls, in this order:
+    new version     `RewrittenFile` says what a verb calls, in this order:
 
       choose_target   choose where the new version goes; nothing is written
       begin           open it, where nobody sees it yet
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from parquet_bloomwriter.metadata import Footer
-    from parquet_bloomwriter.replace.commit import NewVersion as NewFileOnDisk
+    from parquet_bloomwriter.replace.commit import NewVersion
     from parquet_bloomwriter.replace.target import Target
     from parquet_bloomwriter.rewrite.plan import Chunk, Placement, Plan
     from parquet_bloomwriter.rewrite.report import StoreReport
@@ -150,7 +150,7 @@ def open_on_disk(name: str) -> Iterator[OldVersion]:
         yield OldVersion(source, name, file=file)
 
 
-class NewVersion(ABC):
+class RewrittenFile(ABC):
     """The new version of a file, from the choice of its target until it is in its place."""
 
     output: str | None = None
@@ -282,7 +282,7 @@ class NewVersion(ABC):
         verify(self._before, Readable(new, footer), plan, filters)
 
 
-class NewBuffer(NewVersion):
+class NewBuffer(RewrittenFile):
     """The new version of a buffer: another buffer."""
 
     def __init__(self, data: Any, destination: Destination) -> None:  # noqa: ANN401  of pyarrow, too
@@ -332,7 +332,7 @@ class _BufferWriter:
         self.data += data
 
 
-class NewOnDisk(NewVersion):
+class NewOnDisk(RewrittenFile):
     """The new version of a file, on disk."""
 
     output: str
@@ -340,11 +340,11 @@ class NewOnDisk(NewVersion):
     def __init__(
         self, old: OldVersion, destination: Destination, progress: Callable[[int], None] | None
     ) -> None:
-        """Prepare a new version, as `NewVersion`."""
+        """Prepare a new version, as `RewrittenFile`."""
         super().__init__(old, destination, progress)
         self.output = os.fspath(destination.output or old.path or "")
         self._target: Target | None = None
-        self._new: NewFileOnDisk
+        self._new: NewVersion
         self._resources = ExitStack()
 
     def choose_target(self) -> None:

@@ -31,7 +31,7 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.replace.external_references import refuse_references
 from parquet_bloomwriter.replace.target import output_exists
 from parquet_bloomwriter.rewrite.report import StoreReport
-from parquet_bloomwriter.rewrite.versions import REMOTE_JOBS, NewVersion, OldVersion
+from parquet_bloomwriter.rewrite.versions import REMOTE_JOBS, OldVersion, RewrittenFile
 from parquet_bloomwriter.rewrite.write import tail_of
 from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.source.identity import FileIdentity
@@ -240,7 +240,7 @@ class OldOnStore(OldVersion):
         )
 
 
-class NewOnAnyStore(NewVersion):
+class NewOnAnyStore(RewrittenFile):
     """The new version of a file, on a store of any kind."""
 
     output: str
@@ -252,7 +252,7 @@ class NewOnAnyStore(NewVersion):
     def __init__(
         self, old: OldVersion, destination: Destination, progress: Callable[[int], None] | None
     ) -> None:
-        """Prepare a new version, as `NewVersion`."""
+        """Prepare a new version, as `RewrittenFile`."""
         super().__init__(old, destination, progress)
         self.output = os.fspath(destination.output or old.path or "")
         self._notes: list[str] = []
@@ -278,7 +278,7 @@ class NewOnStore(NewOnAnyStore):
     def __init__(
         self, old: OldVersion, destination: Destination, progress: Callable[[int], None] | None
     ) -> None:
-        """Prepare a new version, as `NewVersion`, and open the store of the target."""
+        """Prepare a new version, as `RewrittenFile`, and open the store of the target."""
         super().__init__(old, destination, progress)
         is_in_place = destination.output is None
         self._source = old.source if isinstance(old, OldOnStore) else None
