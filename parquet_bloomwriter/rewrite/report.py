@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.summary import (
@@ -48,11 +48,6 @@ WORTHLESS_FPP = 0.5
 
 _NEW_FILE = ("path", "output", "written", "dry_run", "size_before", "size_after", "store?")
 """Names of the JSON that the reports of all verbs begin with; they end with the plan."""
-
-
-def _plan(report: AddReport | StripReport | RepairReport) -> tuple[Step, ...] | None:
-    """Return the pieces of the new file with their positions; None if this was no dry run."""
-    return tuple(steps(report.pieces)) if report.dry_run else None
 
 
 class Status(StrEnum):
@@ -192,14 +187,24 @@ class ColumnReport:
         return f"{name(self.name)}: {groups}{sizes}{rates}{reasons}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddReport:
-    """The report of `bloomify`: filters added to one file."""
+class RewriteFacts(TypedDict):
+    """The fields of `RewriteReport`, which a session knows."""
 
-    JSON: ClassVar = (
-        *(*_NEW_FILE, "num_rows", "num_row_groups", "num_built", "placement", "fallback"),
-        *("left_bytes", "warnings", "columns", "plan?"),
-    )
+    path: str | None
+    output: str | None
+    written: bool
+    dry_run: bool
+    size_before: int
+    size_after: int
+    pieces: tuple[Piece, ...]
+    store: StoreReport | None
+    data: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteReport:
+    """What the reports of `bloomify`, `strip` and `repair` have in common."""
+
     path: str | None
     """Path of the file read; None for a buffer."""
 
@@ -218,6 +223,60 @@ class AddReport:
     size_after: int
     """Size of the new version, bytes; in a dry run, the size that it would have."""
 
+    pieces: tuple[Piece, ...] = field(default=(), repr=False)
+    """The plan: the pieces of the new file, in order."""
+
+    store: StoreReport | None = None
+    """Requests and bytes of the store; None for files on disk."""
+
+    data: bytes | None = field(default=None, repr=False)
+    """Bytes of the new version if bytes were given: the same bytes if nothing has changed. None for
+    paths, and with `dry_run`."""
+
+    @property
+    def headline(self) -> str:
+        """The result, in one line."""
+        raise NotImplementedError
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """What a reader of the report should know beside the figures."""
+        raise NotImplementedError
+
+    def summary(self) -> Summary:
+        """Return the report in short: a headline, a table if there is one, and remarks."""
+        return Summary(
+            paths=(self.path, self.output),
+            headline=self.headline.replace("->", "→"),
+            table=self._table(),
+            remarks=tuple(self.remarks),
+        )
+
+    @property
+    def plan(self) -> tuple[Step, ...] | None:
+        """The pieces of the new file with their positions; None if this was no dry run."""
+        return tuple(steps(self.pieces)) if self.dry_run else None
+
+    def _table(self) -> Table[ColumnTotals] | None:
+        return None
+
+    def _lines(self, done: str, lines: Iterable[str]) -> str:
+        """Return a line that says for the file what was done, and further lines."""
+        paths = [safe(path) for path in (self.path, self.output) if path is not None]
+        where = " -> ".join(dict.fromkeys(paths)) or "buffer"
+        return listed(f"{where}: {done}, {growth(self.size_before, self.size_after)}", lines)
+
+    _repr_html_ = notebook_html
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddReport(RewriteReport):
+    """The report of `bloomify`: filters added to one file."""
+
+    JSON: ClassVar = (
+        *(*_NEW_FILE, "num_rows", "num_row_groups", "num_built", "placement", "fallback"),
+        *("left_bytes", "warnings", "columns", "plan?"),
+    )
     num_rows: int
     """Number of rows of the file."""
 
@@ -241,16 +300,6 @@ class AddReport:
     """The reason why bytes should not have moved, although the placement that was asked for moves
     them; None if there is none."""
 
-    pieces: tuple[Piece, ...] = field(default=(), repr=False)
-    """The plan: the pieces of the new file, in order."""
-
-    store: StoreReport | None = None
-    """Requests and bytes of the store; None for files on disk."""
-
-    data: bytes | None = field(default=None, repr=False)
-    """Bytes of the new version if bytes were given: the same bytes if nothing has changed. None for
-    paths, and with `dry_run`."""
-
     @property
     def num_built(self) -> int:
         """Number of new filters."""
@@ -270,12 +319,11 @@ class AddReport:
             done = "added"
         else:
             done = "would be added" if self.dry_run else "added; the file stays as it is"
-        head = f"{_where(self)}{count(self.num_built, 'filter')} {done}"
         warnings = (f"warning: {text}" for text in self.warnings)
         notes = [safe(one.sentence) for one in remarks_on(self) if one.label == "note"]
         notes += () if self.store is None else map(safe, self.store.notes)
-        return listed(
-            f"{head}, {growth(self.size_before, self.size_after)}",
+        return self._lines(
+            f"{count(self.num_built, 'filter')} {done}",
             [*map(str, self.columns), *warnings, *(f"note: {text}" for text in notes)],
         )
 
@@ -301,28 +349,15 @@ class AddReport:
             remarks.append(Remark("note", f"{left} of replaced filters stay in the file, unused"))
         return remarks
 
-    def summary(self) -> Summary:
-        """Return the report in short: a headline, a table and remarks, as plain values."""
-        return _summary_of(self, added_table(map(ColumnTotals.of, self.columns)))
-
-    plan = property(_plan)
-    _repr_html_ = notebook_html
+    def _table(self) -> Table[ColumnTotals]:
+        return added_table(map(ColumnTotals.of, self.columns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StripReport:
-    """The report of `strip`: filters taken out of one file.
-
-    Fields without a text have the meaning that they have in `AddReport`.
-    """
+class StripReport(RewriteReport):
+    """The report of `strip`: filters taken out of one file."""
 
     JSON: ClassVar = (*_NEW_FILE, "num_filters", "left_bytes", "columns", "notes", "plan?")
-    path: str | None
-    output: str | None
-    written: bool
-    dry_run: bool
-    size_before: int
-    size_after: int
     num_filters: int
     """Number of filters that the footer no longer points to."""
 
@@ -336,19 +371,12 @@ class StripReport:
     notes: tuple[str, ...] = ()
     """Further facts that readers of the report should know about the filters taken out."""
 
-    pieces: tuple[Piece, ...] = field(default=(), repr=False)
-    store: StoreReport | None = None
-    data: bytes | None = field(default=None, repr=False)
-    """Bytes of the new version if bytes were given: the same bytes if nothing has changed. None for
-    paths, and with `dry_run`."""
-
     def __str__(self) -> str:
         """Return a line for the file, and one for each column."""
         done = "would be taken out" if self.dry_run else "taken out"
-        head = f"{_where(self)}{count(self.num_filters, 'filter')} {done}"
         left = [f"{count(self.left_bytes, 'byte')} stay"] if self.left_bytes else []
         lines = [*map(name, self.columns), *left, *self.notes]
-        return listed(f"{head}, {growth(self.size_before, self.size_after)}", lines)
+        return self._lines(f"{count(self.num_filters, 'filter')} {done}", lines)
 
     @property
     def headline(self) -> str:
@@ -370,47 +398,23 @@ class StripReport:
             remarks.append(Remark("note", f"{size(self.left_bytes)} stay in the file: {reason}"))
         return remarks + [Remark("note", note) for note in self.notes]
 
-    def summary(self) -> Summary:
-        """Return the report in short: a headline and remarks, as plain values."""
-        return _summary_of(self)
-
-    plan = property(_plan)
-    _repr_html_ = notebook_html
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepairReport:
-    """The report of `repair`: missing lengths of filters, filled in in the footer of one file.
-
-    Fields without a text have the meaning that they have in `AddReport`.
-    """
+class RepairReport(RewriteReport):
+    """The report of `repair`: missing lengths of filters, filled in in the footer of one file."""
 
     JSON: ClassVar = (*_NEW_FILE, "num_repaired", "unrepaired", "plan?")
-    path: str | None
-    output: str | None
-    written: bool
-    dry_run: bool
-    size_before: int
-    size_after: int
     num_repaired: int
     """Number of filters whose `bloom_filter_length` was filled in."""
 
     unrepaired: tuple[str, ...]
     """The place of each filter that cannot be trusted, and the reason."""
 
-    pieces: tuple[Piece, ...] = field(default=(), repr=False)
-    store: StoreReport | None = None
-    data: bytes | None = field(default=None, repr=False)
-    """Bytes of the new version if bytes were given: the same bytes if nothing has changed. None for
-    paths, and with `dry_run`."""
-
     def __str__(self) -> str:
         """Return a line for the file, and one for each filter that cannot be trusted."""
         done = "would be filled in" if self.dry_run else "filled in"
-        head = f"{_where(self)}{count(self.num_repaired, 'length')} of filters {done}"
-        return listed(
-            f"{head}, {growth(self.size_before, self.size_after)}", map(safe, self.unrepaired)
-        )
+        lengths = f"{count(self.num_repaired, 'length')} of filters {done}"
+        return self._lines(lengths, map(safe, self.unrepaired))
 
     @property
     def headline(self) -> str:
@@ -425,13 +429,6 @@ class RepairReport:
     def remarks(self) -> list[Remark]:
         """The filters that cannot be trusted."""
         return [Remark("doubtful", where) for where in self.unrepaired]
-
-    def summary(self) -> Summary:
-        """Return the report in short: a headline and remarks, as plain values."""
-        return _summary_of(self)
-
-    plan = property(_plan)
-    _repr_html_ = notebook_html
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -477,22 +474,6 @@ class StoreReport:
         copied = f"; {size(self.copied)} copied by the store" if self.copied else ""
         kept = f"; the old version is kept as {self.old_version}" if self.old_version else ""
         return done + copied + kept
-
-
-def _summary_of(
-    report: AddReport | StripReport | RepairReport, table: Table[ColumnTotals] | None = None
-) -> Summary:
-    return Summary(
-        paths=(report.path, report.output),
-        headline=report.headline.replace("->", "→"),
-        table=table,
-        remarks=tuple(report.remarks),
-    )
-
-
-def _where(report: AddReport | StripReport | RepairReport) -> str:
-    paths = [safe(path) for path in (report.path, report.output) if path is not None]
-    return f"{' -> '.join(dict.fromkeys(paths)) or 'buffer'}: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,44 +1,44 @@
 """The session in which one file is rewritten: opened, read, written anew, verified, put in place.
 
-A verb reads `source` and `layout`, makes a plan, and calls in this order:
-
-    session.begin      open the new version, where nobody sees it yet
-      rewrite.write    carry out the plan
-      rewrite.verify   prove that the new version is what the plan says
-      rewrite.commit   put it in its place
-
-or `session.keep`, if nothing has to be written. What is not committed is thrown away at the end of
-the session, and nothing has changed. Where versions lie is a `Place`: `files` has those of files on
-disk and of buffers, whose safety `replace.commit` explains, `objects` those on stores.
+A verb reads `source` and `layout`, makes a plan, and calls `carry_out`; or, if it writes while it
+still builds filters, `begin` and the methods of the new version; or `keep`, if nothing has to be
+written. What is not committed is thrown away at the end of the session, and nothing has changed.
+`versions` has the old and the new version of a file on disk and of a buffer, `objects` and
+`whole_files` have those on stores.
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.arguments import remedy_for
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument
 from parquet_bloomwriter.filters.stored import heads_at_once
-from parquet_bloomwriter.rewrite.files import buffer_place, open_place
 from parquet_bloomwriter.rewrite.layout import layout_of
-from parquet_bloomwriter.rewrite.place import Destination
-from parquet_bloomwriter.rewrite.write import Readable
+from parquet_bloomwriter.rewrite.report import RewriteFacts
+from parquet_bloomwriter.rewrite.versions import (
+    Destination,
+    NewBuffer,
+    NewOnDisk,
+    RewrittenFile,
+    open_on_disk,
+)
 from parquet_bloomwriter.source.filesystems import check_local, is_far
+from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.open import is_buffer, read_footer
 from parquet_bloomwriter.source.read_ahead import read_blocks
 from parquet_bloomwriter.values import is_near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.filters.stored import ReadAt
     from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.rewrite.layout import Layout
-    from parquet_bloomwriter.rewrite.place import Input, Place, Rewrite
     from parquet_bloomwriter.rewrite.plan import Plan
+    from parquet_bloomwriter.rewrite.versions import Input
     from parquet_bloomwriter.source import Source
 
 
@@ -61,17 +61,18 @@ def rewrite_session(
         InvalidArgument: If an output is named for a buffer, or a URL is of another kind.
     """
     destination = destination or Destination()
-    with _place(source, destination, progress) as place, ExitStack() as resources:
+    with _versions(source, destination, progress) as new, ExitStack() as resources:
         try:
-            footer = read_footer(place.source)
+            old = new.old.source
+            footer = read_footer(old)
             layout = layout_of(
                 footer,
-                _reader(place.source, footer),
-                read_ranges=None if is_near(place.source) else place.source.read_ranges,
+                _reader(old, footer),
+                read_ranges=None if is_near(old) else old.read_ranges,
             )
-            yield RewriteSession(place, layout, resources)
+            yield RewriteSession(new, layout, resources)
         except FileProblem as error:
-            error.path = error.path or place.path
+            error.path = error.path or new.old.path
             raise
 
 
@@ -82,85 +83,136 @@ def _reader(source: Source, footer: Footer) -> ReadAt:
     return heads_at_once(source, footer, read_blocks(source))
 
 
-def _place(
+@contextmanager
+def _versions(
     source: Input, destination: Destination, progress: Callable[[int], None] | None
-) -> AbstractContextManager[Place]:
-    if destination.keep_time and _is_not_on_disk(source, destination):
-        raise InvalidArgument(
-            "a time of modification can only be kept where the old and the new file are on disk",
-            remedy="Leave keep_time out: stores set the times of their objects, and buffers have "
-            "none.",
-        )
+) -> Iterator[RewrittenFile]:
+    """Open the old version, and prepare the new one.
+
+    Raises:
+        As `rewrite_session`.
+    """
     if is_buffer(source):
-        return nullcontext(buffer_place(source, destination))
+        _refuse_keep_time(destination)
+        yield NewBuffer(source, destination)
+        return
     if not isinstance(source, str | os.PathLike):
         raise InvalidArgument(
             f"a file is named by its path, or given as bytes, not as {type(source).__name__}",
             remedy=remedy_for(source) or "Pass a path, or bytes.",
         )
-    output = destination.output
-    far = [path for path in (source, output) if path is not None and is_far(path)]
-    if far:
-        from parquet_bloomwriter.rewrite.objects import open_objects
-        from parquet_bloomwriter.rewrite.whole_files import open_whole
-        from parquet_bloomwriter.stores.s3.urls import is_s3
+    name = os.fspath(source)
+    target = name if destination.output is None else os.fspath(destination.output)
+    if is_far(name) or is_far(target):
+        _refuse_keep_time(destination)
+        from parquet_bloomwriter.rewrite.objects import open_far_versions
 
-        goes_to_s3 = is_s3(os.fspath(source if output is None else output))
-        all_on_s3 = all(is_s3(os.fspath(path)) for path in far)
-        opener = open_objects if goes_to_s3 or all_on_s3 else open_whole
-        return opener(source, destination, progress)
-    for path in (source, output, destination.backup_dir):
+        with open_far_versions(name, target, destination, progress) as new:
+            yield new
+        return
+    for path in (source, destination.output, destination.backup_dir):
         if path is not None:
             check_local(path)
-    return open_place(source, destination, progress)
+    with open_on_disk(name) as old:
+        yield NewOnDisk(old, destination, progress)
 
 
-def _is_not_on_disk(source: Input, destination: Destination) -> bool:
-    paths = (source, destination.output)
-    return is_buffer(source) or any(
-        isinstance(path, str | os.PathLike) and is_far(path) for path in paths
-    )
+def _refuse_keep_time(destination: Destination) -> None:
+    if destination.keep_time:
+        raise InvalidArgument(
+            "a time of modification can only be kept where the old and the new file are on disk",
+            remedy="Leave keep_time out: stores set the times of their objects, and buffers have "
+            "none.",
+        )
 
 
 class RewriteSession:
     """One file, object or buffer that is open for rewriting."""
 
-    def __init__(self, place: Place, layout: Layout, resources: ExitStack) -> None:
-        """Take over the open place, its layout, and the resources to close.
+    def __init__(self, new: RewrittenFile, layout: Layout, resources: ExitStack) -> None:
+        """Take over the versions, the layout, and the resources to close.
 
         Args:
-            place: Where the versions are.
+            new: The new version; it has the old one.
             layout: What lies where in the old one.
             resources: What throws the new version away at the end.
         """
-        self.place = place
+        self.new = new
         self.layout = layout
         self._resources = resources
 
     @property
     def source(self) -> Source:
         """Source of the bytes of the old version."""
-        return self.place.source
+        return self.new.old.source
 
-    def begin(self) -> Rewrite:
-        """Open the new version.
+    def begin(self) -> RewrittenFile:
+        """Open the new version, and return it.
 
         Raises:
-            As `Place.begin`.
+            As `RewrittenFile.begin`.
         """
-        new = self.place.begin(Readable(self.source, self.layout.footer))
-        return self._resources.enter_context(new)
+        self._resources.callback(self.new.discard)
+        self.new.begin(self.layout.footer)
+        return self.new
 
-    def rewrite(self, plan: Plan) -> bytes | None:
+    def carry_out(self, plan: Plan, *, changes: bool, dry_run: bool) -> RewriteFacts:
         """Write a new version without new filters, read it back, and commit it.
 
-        Returns, raises:
-            As `begin` and the methods of `Rewrite`.
+        Args:
+            plan: The new version.
+            changes: Whether there is anything to write; otherwise the file is left as it is.
+            dry_run: Whether nothing is written, and only the target is checked.
+
+        Returns:
+            What reports say of any rewrite.
+
+        Raises:
+            As `begin` and the methods of `RewrittenFile`.
         """
-        new = self.begin()
-        new.write(plan)
-        new.verify(plan, {})
-        return new.commit()
+        data = None
+        if changes and dry_run:
+            self.new.check_target()
+        elif changes:
+            new = self.begin()
+            new.write(plan)
+            new.verify(plan, {})
+            data = new.commit()
+        elif not dry_run:
+            data = self.keep()
+        written = changes and not dry_run
+        return self.facts(plan, changes=changes, written=written, dry_run=dry_run, data=data)
+
+    def facts(
+        self,
+        plan: Plan | None,
+        *,
+        changes: bool,
+        written: bool,
+        dry_run: bool,
+        data: bytes | None,
+    ) -> RewriteFacts:
+        """Return what the report of any rewrite says.
+
+        Args:
+            plan: The new version; None if there is none.
+            changes: Whether the plan changes anything.
+            written: Whether the new version was written.
+            dry_run: Whether this was a dry run.
+            data: The bytes of a buffer, or None.
+        """
+        size = self.source.size
+        return RewriteFacts(
+            path=self.new.old.path,
+            output=self.new.output if written else None,
+            written=written,
+            dry_run=dry_run,
+            size_before=size,
+            size_after=plan.size if plan else size,
+            pieces=plan.pieces if plan else (),
+            store=self.new.store_report(plan if changes else None),
+            data=data,
+        )
 
     def keep(self) -> bytes | None:
         """Leave the file unchanged, and remove what a killed run left beside it.
@@ -171,4 +223,12 @@ class RewriteSession:
             The bytes of a buffer; None for a file.
         """
         self._resources.close()  # throws away a new version that was begun
-        return self.place.keep()
+        return self.new.keep()
+
+    def check_source_unchanged(self) -> None:
+        """Check that the file has the same content as when it was opened.
+
+        Raises:
+            FileChanged: If it has not.
+        """
+        self.new.old.check_unchanged(FileIdentity.same_content)

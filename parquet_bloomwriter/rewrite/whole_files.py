@@ -30,15 +30,13 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.replace.external_references import refuse_references
 from parquet_bloomwriter.replace.target import output_exists
-from parquet_bloomwriter.rewrite.files import REMOTE_JOBS, DownloadPlace
-from parquet_bloomwriter.rewrite.place import Place, Rewrite
 from parquet_bloomwriter.rewrite.report import StoreReport
+from parquet_bloomwriter.rewrite.versions import REMOTE_JOBS, OldVersion, RewrittenFile
 from parquet_bloomwriter.rewrite.write import tail_of
 from parquet_bloomwriter.source.base import not_found
-from parquet_bloomwriter.source.filesystems import is_far
-from parquet_bloomwriter.source.local import FileSource, open_file
+from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.stores.base import LocalFile
-from parquet_bloomwriter.stores.open import OpenedUrl, open_bucket, open_store
+from parquet_bloomwriter.stores.open import open_bucket, open_store
 from parquet_bloomwriter.stores.reader import PIECE_BYTES
 from parquet_bloomwriter.stores.references import find_references
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
@@ -48,14 +46,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.rewrite.place import Destination, StrPath
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
-    from parquet_bloomwriter.rewrite.write import ExpectedFilter, Readable
+    from parquet_bloomwriter.rewrite.versions import Destination
+    from parquet_bloomwriter.rewrite.write import ExpectedFilter, NewFile
     from parquet_bloomwriter.source import Source
     from parquet_bloomwriter.source.base import Range, Traffic
-    from parquet_bloomwriter.source.local import OpenedFile
+    from parquet_bloomwriter.source.local import Same
     from parquet_bloomwriter.stores.base import FileState
-    from parquet_bloomwriter.stores.s3.store import S3Source
+    from parquet_bloomwriter.stores.open import OpenedUrl
+    from parquet_bloomwriter.stores.s3.urls import ObjectPath
 
 _SMALL = 1024 * 1024
 """Bytes; smaller files are copied to this machine when they are opened."""
@@ -171,59 +170,15 @@ class CopiedSource:
 
 
 @contextmanager
-def open_whole(
-    source: StrPath, destination: Destination, progress: Callable[[int], None] | None
-) -> Iterator[Place]:
-    """Open a source where its old or its new version is on another store than S3.
-
-    Raises:
-        InvalidArgument: If the URL cannot be opened here, or an option is only for disks.
-        OSError, FileProblem: What opening raises.
-    """
-    name, output = os.fspath(source), destination.output
-    target = name if output is None else os.fspath(output)
-    if is_far(target):
-        check_options(destination)
-    with ExitStack() as stack:
-        if not is_far(name):
-            file = stack.enter_context(open_file(name))
-            on_disk = FileSource(file.path, file.fd, file.identity.size, name=file.name)
-            yield _WholePlace(on_disk, name, target, destination, progress, file=file)
-            return
-        old = stack.enter_context(open_far(name))
-        if is_far(target):
-            yield _WholePlace(old, old.name or name, target, destination, progress)
-        else:
-            yield _DownloadPlace(old, old.name or name, destination, progress)
-
-
-def check_options(destination: Destination) -> None:
-    """Refuse options for disks only, where the new version is written to a store.
-
-    Raises:
-        InvalidArgument: If there is such an option.
-    """
-    if destination.backup_suffix or destination.backup_dir:
-        raise InvalidArgument(
-            "backups are kept on disks only",
-            remedy="Let the store keep old versions, or write the new version to another name.",
-        )
-    if destination.regenerate_crc:
-        raise InvalidArgument("Hadoop checksum files are renewed on disks only")
-
-
-@contextmanager
-def open_far(url: str) -> Iterator[CopiedSource]:
-    """Open a file on any store, S3 included.
+def open_on_store(url: str) -> Iterator[OldOnStore]:
+    """Open a file on any store, S3 included; a small file is copied to this machine at once.
 
     Raises:
         OSError, FileProblem, InvalidArgument: What opening raises.
     """
     with ExitStack() as stack:
         if is_s3(url):
-            place = parse_url(url)
-            if not place.key or place.key.endswith("/"):
-                raise InvalidArgument(f'"{place}" is no object', remedy="Name its key, too.")
+            place = object_path(url)
             remote: Source = stack.enter_context(open_bucket(place.bucket).opened(place.key))
             source = CopiedSource(remote)
         else:
@@ -237,164 +192,171 @@ def open_far(url: str) -> Iterator[CopiedSource]:
         stack.callback(source.close)
         if source.size < _SMALL:
             source.copy_here()
-        yield source
+        yield OldOnStore(source, source.name or url)
 
 
-class _DownloadPlace(DownloadPlace):
-    """A file on a store whose new version is written to disk."""
+def object_path(url: str) -> ObjectPath:
+    """Return bucket and key of an object on S3.
+
+    Raises:
+        InvalidArgument: If the URL names no object.
+    """
+    path = parse_url(url)
+    if not path.key or path.key.endswith("/"):
+        raise InvalidArgument(
+            f'"{url}" is no object', remedy="for_each_file applies a verb to all below a prefix."
+        )
+    return path
+
+
+class OldOnStore(OldVersion):
+    """A file on a store, read by ranges until it is copied to this machine."""
 
     source: CopiedSource
+    jobs = REMOTE_JOBS
 
-    def begin(self, old: Readable) -> Rewrite:
-        self.choose_target()  # before the whole file is read
+    def fetch(self) -> None:
+        """Copy the file to this machine."""
         self.source.copy_here()
-        return super().begin(old)
 
-    def check_source_unchanged(self) -> None:
+    def check_unchanged(self, same: Same = FileIdentity.__eq__) -> None:
+        """Check that the file on the store is unchanged since it was opened.
+
+        Raises:
+            FileChanged: If it is not.
+        """
+        del same
         self.source.check_unchanged()
 
-    def store_report(self, plan: Plan | None) -> StoreReport:
-        del plan
-        traffic = self.source.traffic
+    def store_report(self) -> StoreReport:
+        """Return the requests and bytes that reading has needed, and copying would need."""
+        size, traffic = self.source.size, self.source.traffic
         return StoreReport(
             requests={"read": traffic.requests},
             down=traffic.bytes,
             up=0,
             copied=0,
-            planned=None
-            if self.source.is_here
-            else (_requests_for(self.source.size), self.source.size, 0),
+            planned=None if self.source.is_here else (_requests_for(size), size, 0),
         )
 
 
-class FarPlace(Place):
-    """A file whose new version is written to a store."""
+class NewOnAnyStore(RewrittenFile):
+    """The new version of a file, on a store of any kind."""
 
+    output: str
     placement = "end"
     jobs = REMOTE_JOBS
+    why_no_backup: str
+    """The advice to who asks for a backup."""
 
-    def __init__(  # noqa: PLR0913  what every place on a store needs
-        self,
-        source: S3Source | CopiedSource | FileSource,
-        name: str,
-        output: str,
-        destination: Destination,
-        progress: Callable[[int], None] | None,
-        *,
-        file: OpenedFile | None = None,
+    def __init__(
+        self, old: OldVersion, destination: Destination, progress: Callable[[int], None] | None
     ) -> None:
-        """Use an open file.
+        """Prepare a new version, as `RewrittenFile`."""
+        super().__init__(old, destination, progress)
+        self.output = os.fspath(destination.output or old.path or "")
+        self._notes: list[str] = []
 
-        Args:
-            source: The old version.
-            name: Its path or URL, as messages show it.
-            output: URL of the new version.
-            destination: What is allowed.
-            progress: Called with the number of bytes that are in place, or of each part.
-            file: The file, if the old version is on disk.
-        """
-        self.source: S3Source | CopiedSource | FileSource = source
-        self._name = name
-        self._output = output
-        self._destination = destination
-        self._file = file
-        self.progress = progress
-        self.notes: list[str] = []
-
-    @property
-    def path(self) -> str:
-        """Path or URL of the old version."""
-        return self._name
-
-    @property
-    def output(self) -> str:
-        """URL of the new version."""
-        return self._output
-
-    def check_source_unchanged(self) -> None:
-        """Check that the old version is the one that was opened, if reading does not check it.
+    @classmethod
+    def check_options(cls, destination: Destination) -> None:
+        """Refuse options that are for disks only.
 
         Raises:
-            FileChanged: If it is not.
+            InvalidArgument: If there is such an option.
         """
-        if self._file is not None:
-            self._file.check_unchanged()
-        elif isinstance(self.source, CopiedSource):
-            self.source.check_unchanged()
+        if destination.backup_suffix or destination.backup_dir:
+            raise InvalidArgument("backups are kept on disks only", remedy=cls.why_no_backup)
+        if destination.regenerate_crc:
+            raise InvalidArgument("Hadoop checksum files are renewed on disks only")
 
 
-class _WholePlace(FarPlace):
-    """A file whose new version is written to a store as a whole."""
+class NewOnStore(NewOnAnyStore):
+    """The new version of a file, which is written to a store as a whole."""
 
-    def __init__(  # noqa: PLR0913  made by `open_whole` only
-        self,
-        source: CopiedSource | FileSource,
-        name: str,
-        target: str,
-        destination: Destination,
-        progress: Callable[[int], None] | None,
-        *,
-        file: OpenedFile | None = None,
+    why_no_backup = "Let the store keep old versions, or write the new version to another name."
+
+    def __init__(
+        self, old: OldVersion, destination: Destination, progress: Callable[[int], None] | None
     ) -> None:
-        """Use an open file, as `FarPlace`, and open the store of the target."""
-        super().__init__(source, name, target, destination, progress, file=file)
+        """Prepare a new version, as `RewrittenFile`, and open the store of the target."""
+        super().__init__(old, destination, progress)
+        is_in_place = destination.output is None
+        self._source = old.source if isinstance(old, OldOnStore) else None
+        url = self._source.url if is_in_place and self._source is not None else None
+        self._url = url or open_store(self.output)
+        self.output = self._url.store.spell(self._url.path)
         self._chosen: tuple[FileState | None] | None = None
-        self._url = self._open(target)
-        self._output = self._url.store.spell(self._url.path)
-        self.is_done = False
+        """The state of the file that will be replaced, once it was looked at."""
+        self._new: _NewFile | None = None
+        self._tail = b""
+        self._is_done = False
 
     def choose_target(self) -> None:
+        """Choose the target of the new version. Nothing is written.
+
+        Raises:
+            UnsafeTarget: If there is a file that may not, or cannot, be replaced.
+        """
         self._chosen = (self._choose(),)
 
-    def begin(self, old: Readable) -> Rewrite:
-        (replaces,) = self._chosen or (self._choose(),)
-        if isinstance(self.source, CopiedSource):
-            self.source.copy_here()
-        return _WholeRewrite(old, self, self._url, replaces)
+    def _open(self) -> NewFile:
+        if self._chosen is None:
+            self.choose_target()
+        self.old.fetch()
+        self._new = _NewFile(self.old.source)
+        return self._new
 
     @property
-    def model(self) -> FileState | None:
+    def _file(self) -> LocalFile:
+        assert self._new is not None  # noqa: S101  set by `begin`
+        return self._new.file
+
+    def discard(self) -> None:
+        """Remove the bytes that were assembled on this machine."""
+        if self._new is not None:
+            self._new.file.close()
+
+    @property
+    def _model(self) -> FileState | None:
         """State of the old version, if the new one can have its attributes; else None.
 
         Metadata of objects can go to any bucket of the same kind, owners only to the same server.
         """
-        source, new = self.source, self._url.store
-        if not isinstance(source, CopiedSource) or source.url is None:
+        source, new = self._source, self._url.store
+        if source is None or source.url is None:
             return None
         old = source.url.store
         fits = old.kind == new.kind and (old.reads_name_version or old.name == new.name)
         return source.state if fits else None
 
     def store_report(self, plan: Plan | None) -> StoreReport:
-        source = self.source
-        stores = [self._url.store]
+        """Return the requests and bytes that were needed, or would be needed to write."""
+        source, store = self._source, self._url.store
+        stores = [store]
         requests: Counter[str] = Counter()
         down = 0
-        if isinstance(source, CopiedSource):
-            if source.url is not None and source.url.store is not self._url.store:
+        if source is not None:
+            if source.url is not None and source.url.store is not store:
                 stores.append(source.url.store)
             if source.url is None or not source.url.store.reads_name_version:
                 requests["read"] = source.traffic.requests  # which the store has not counted
                 down = source.traffic.bytes
-        for store in stores:
-            requests.update(store.traffic.requests)
-            down += store.traffic.down
-        up = self._url.store.traffic.up
+        for one in stores:
+            requests.update(one.traffic.requests)
+            down += one.traffic.down
         planned = None
-        if plan is not None and not self.is_done:
-            planned = (_requests_for(self.source.size), self.source.size, plan.size)
-            if not isinstance(self.source, CopiedSource) or self.source.is_here:
-                planned = (2, 0, plan.size)
-        notes = (*self.notes, *self._url.store.notes())
+        if plan is not None and not self._is_done:
+            size = self.old.source.size
+            is_here = source is None or source.is_here
+            planned = (2, 0, plan.size) if is_here else (_requests_for(size), size, plan.size)
         return StoreReport(
-            requests=requests, down=down, up=up, copied=0, planned=planned, notes=notes
+            requests=requests,
+            down=down,
+            up=store.traffic.up,
+            copied=0,
+            planned=planned,
+            notes=(*self._notes, *store.notes()),
         )
-
-    def _open(self, target: str) -> OpenedUrl:
-        source = self.source
-        if self._destination.output is None and isinstance(source, CopiedSource) and source.url:
-            return source.url
-        return open_store(target)
 
     def _choose(self) -> FileState | None:
         """Return the state of the file that will be replaced, or None; check that it may be.
@@ -403,8 +365,7 @@ class _WholePlace(FarPlace):
             UnsafeTarget: If there is a file that may not, or cannot, be replaced.
         """
         store, path = self._url
-        source = self.source
-        old = source if isinstance(source, CopiedSource) else None
+        old = self._source
         url = None if old is None else old.url
         in_place = url is not None and url.store.place(url.path) == store.place(path)
         if in_place and url is not None and url.store.kind != store.kind:
@@ -426,80 +387,65 @@ class _WholePlace(FarPlace):
                 ),
             )
         if not (in_place or self._destination.overwrite):
-            raise output_exists(self._output)
+            raise output_exists(self.output)
         if not self._destination.force:
             refuse_references(find_references(store, path), path=store.spell(path))
         return replaces
 
-
-def _requests_for(size: int) -> int:
-    """Return the number of requests for copying a file to this machine, and for writing it."""
-    return -(-size // PIECE_BYTES) + 2
-
-
-class _WholeRewrite(Rewrite):
-    """The new version of a file, which is written to a store as a whole."""
-
-    def __init__(
-        self, old: Readable, place: _WholePlace, url: OpenedUrl, replaces: FileState | None
-    ) -> None:
-        self._new = _NewFile(old.source)
-        super().__init__(old, self._new)
-        self._place = place
-        self._url = url
-        self._replaces = replaces
-        self._tail = b""
-
-    def discard(self) -> None:
-        self._new.file.close()
-
     def verify(self, plan: Plan, filters: Mapping[Chunk, ExpectedFilter]) -> None:
-        self._check(self._new.file.source(), plan, filters)
+        """Read the new version on this machine back, before it leaves."""
+        self._check(self._file.source(), plan, filters)
         self._tail = tail_of(plan)
 
     def commit(self) -> None:
+        """Send the new version, and read its end back."""
         store, path = self._url
-        self._place.check_source_unchanged()
-        file = self._new.file
-        state = store.publish(
-            path, file, replaces=self._replaces, like=self._replaces or self._place.model
-        )
+        self.old.check_unchanged()
+        file = self._file
+        assert self._chosen is not None  # noqa: S101  set by `begin`
+        (replaces,) = self._chosen
+        state = store.publish(path, file, replaces=replaces, like=replaces or self._model)
         try:
-            self._place.is_done = True
-            if self._place.progress is not None:
-                self._place.progress(file.size)
+            self._is_done = True
+            if self._progress is not None:
+                self._progress(file.size)
             if state.token is None:
-                self._place.notes.append("another program has changed or removed the file since")
+                self._notes.append("another program has changed or removed the file since")
             elif store.reads_name_version:
                 self._compare_end(state)
         except KeyboardInterrupt as error:
             unread = ", and was not read" if store.reads_name_version else ""
-            error.add_note(f"{self._place.output}: the new version is in place{unread}")
+            error.add_note(f"{self.output}: the new version is in place{unread}")
             raise
 
     def _compare_end(self, state: FileState) -> None:
         """Read the end of the new version back; some stores have done so before the rename."""
         store, path = self._url
-        size = self._new.file.size
+        size = self._file.size
         try:
             with store.open(path, state) as source:
                 end = source.read_at(size - len(self._tail), size)
         except FileChanged:
-            self._place.notes.append("another program has written the file since")
+            self._notes.append("another program has written the file since")
         except FileNotFoundError:
-            self._place.notes.append("another program has removed the file since")
+            self._notes.append("another program has removed the file since")
         except Exception as error:  # noqa: BLE001  whatever it is: the new version is there
             problem = error.problem if isinstance(error, FileProblem) else words_of(error)
-            self._place.notes.append(f"its end could not be read back: {problem}")
+            self._notes.append(f"its end could not be read back: {problem}")
         else:
             if end != self._tail:
                 failed = VerificationFailed(
                     "the store did not keep the new version as it was sent",
-                    path=self._place.output,
+                    path=self.output,
                     remedy="Bring the old version back from a copy.",
                 )
                 failed.outcome = "The new version is in place."
                 raise failed
+
+
+def _requests_for(size: int) -> int:
+    """Return the number of requests for copying a file to this machine, and for writing it."""
+    return -(-size // PIECE_BYTES) + 2
 
 
 class _NewFile:

@@ -20,12 +20,11 @@ from parquet_bloomwriter.kernels.layout import STOP
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.rewrite.build import build_filters, final_draft
-from parquet_bloomwriter.rewrite.candidates import ChunkWork
-from parquet_bloomwriter.rewrite.place import Destination, Input, StrPath
+from parquet_bloomwriter.rewrite.new_filters import ChunkWork, build_filters, final_draft
 from parquet_bloomwriter.rewrite.plan import Placement, make_draft, make_plan
 from parquet_bloomwriter.rewrite.report import AddReport, ColumnReport, Status
 from parquet_bloomwriter.rewrite.session import rewrite_session
+from parquet_bloomwriter.rewrite.versions import Destination, Input, StrPath
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes, initial_num_blocks
 from parquet_bloomwriter.text import percent
 
@@ -36,8 +35,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.progress import Progress
-    from parquet_bloomwriter.rewrite.plan import Chunk, Plan
-    from parquet_bloomwriter.rewrite.report import ChunkReport
+    from parquet_bloomwriter.rewrite.new_filters import BuildResult, Candidates
+    from parquet_bloomwriter.rewrite.plan import Chunk, Draft, Plan
+    from parquet_bloomwriter.rewrite.report import ChunkReport, RewriteFacts
+    from parquet_bloomwriter.rewrite.session import RewriteSession
     from parquet_bloomwriter.sbbf import Sizing
 
 
@@ -162,97 +163,130 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         regenerate_crc=regenerate_crc,
         keep_time=keep_time,
     )
-    kind = HashKind(dialect, murmur3_seed)
+    options = _filter_options(HashKind(dialect, murmur3_seed), sizing, max_bytes)
     if placement is not None and placement not in get_args(Placement):
         raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
-    if dialect == "murmur3" and sizing != "pow2":
-        raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
-    check_max_bytes(max_bytes)
     check_jobs(jobs)
     wrote = None if progress is None else progress.wrote
     with rewrite_session(source, destination, progress=wrote) as session:
         layout = session.layout
         leaves = layout.footer.leaves
         chosen = choose_columns(leaves, columns, exclude)
-        options = FilterOptions(max_bytes=max_bytes, sizing=sizing, hash_kind=kind)
         if dry_run:
-            session.place.check_target()
+            session.new.check_target()
         else:
-            session.place.choose_target()
+            session.new.choose_target()
         work = ChunkWork(
             source=session.source,
             layout=layout,
             options=_column_options(leaves, chosen, options, fpp, ndv),
-            jobs=jobs or session.place.jobs or default_jobs(),
+            jobs=jobs or session.new.jobs or default_jobs(),
         )
         candidates = work.find_candidates(replace=replace)
-        drops = list(candidates.to_drop.values())
         draft = make_draft(
             layout,
             sorted(candidates.to_build),
-            placement or session.place.placement,
-            drops=drops,
+            placement or session.new.placement,
+            drops=list(candidates.to_drop.values()),
             insists=placement is not None,
         )
-        copies = output is not None and copy_unchanged
-        must_write = copies and not dry_run
-        writes = must_write or bool(candidates.to_build and not dry_run)
-        size = session.source.size
-        if progress is not None:
-            num_bytes = size if writes else 0
-            progress.begin(num_bytes=num_bytes, num_filters=len(candidates.to_build))
-        rewrite = session.begin() if writes else None
-        built = build_filters(
+        built, draft, plan, facts = _build_and_write(
+            session,
             work,
             candidates,
             draft,
-            assembler=None if rewrite is None else rewrite.assembler,
+            copies=output is not None and copy_unchanged,
+            dry_run=dry_run,
             progress=progress,
         )
-        plan: Plan | None = None
-        data: bytes | None = None
-        if rewrite is None or built.changes_file or must_write:
-            draft = final_draft(layout, draft, built)
-            plan = make_plan(layout, draft, built.lengths)
-        if rewrite is not None and plan is not None:
-            rewrite.write(plan)
-            rewrite.verify(plan, built.filters)
-            data = rewrite.commit()
-        else:
-            writes = False
-            session.place.check_source_unchanged()  # what could not be read may just have gone away
-            if not dry_run:
-                data = session.keep()
-        reports = _column_reports(layout.footer, chosen, work.options, built.reports, plan)
-        is_on_store = session.place.placement == "end"
-        if plan is not None and _slow_down_scans(layout.footer, plan, is_on_store=is_on_store):
-            reports = tuple(_with_note(one, _BETWEEN) if one.built else one for one in reports)
         return AddReport(
-            path=session.place.path,
-            output=session.place.output if writes else None,
-            written=writes,
-            dry_run=dry_run,
-            size_before=size,
-            size_after=plan.size if plan else size,
             num_rows=max(int(layout.footer.file.value(FileField.NUM_ROWS)[0]), 0),
             num_row_groups=layout.footer.num_row_groups,
             placement=draft.placement,
             fallback=draft.fallback,
             caution=draft.caution,
             left_bytes=draft.left_bytes if plan else 0,
-            columns=reports,
-            pieces=plan.pieces if plan else (),
-            store=session.place.store_report(plan if copies or built.changes_file else None),
-            data=data,
+            columns=_column_reports(
+                layout.footer,
+                chosen,
+                work.options,
+                built.reports,
+                plan,
+                is_on_store=session.new.placement == "end",
+            ),
+            **facts,
         )
 
 
-def _column_reports(
+def _build_and_write(  # noqa: PLR0913  one step of the verb
+    session: RewriteSession,
+    work: ChunkWork,
+    candidates: Candidates,
+    draft: Draft,
+    *,
+    copies: bool,
+    dry_run: bool,
+    progress: Progress | None,
+) -> tuple[BuildResult, Draft, Plan | None, RewriteFacts]:
+    """Build the filters of a draft, and meanwhile write the new version, which is then committed.
+
+    Args:
+        session: The file.
+        work: Its column chunks.
+        candidates: What is done with each of them.
+        draft: The positions of the new filters.
+        copies: Whether the new version is written even if no filter was built.
+        dry_run: Whether nothing is written.
+        progress: Called for bytes and filters.
+
+    Returns:
+        The new filters; the draft without those that could not be built; the plan, or None if the
+        file is left as it is; what the report says of the file.
+    """
+    must_write = copies and not dry_run
+    writes = must_write or bool(candidates.to_build and not dry_run)
+    if progress is not None:
+        num_bytes = session.source.size if writes else 0
+        progress.begin(num_bytes=num_bytes, num_filters=len(candidates.to_build))
+    new = session.begin() if writes else None
+    built = build_filters(
+        work,
+        candidates,
+        draft,
+        assembler=None if new is None else new.assembler,
+        progress=progress,
+    )
+    plan: Plan | None = None
+    data: bytes | None = None
+    if new is None or built.changes_file or must_write:
+        draft = final_draft(work.layout, draft, built)
+        plan = make_plan(work.layout, draft, built.lengths)
+    if new is not None and plan is not None:
+        new.write(plan)
+        new.verify(plan, built.filters)
+        data = new.commit()
+    else:
+        session.check_source_unchanged()  # what could not be read may just have gone away
+        if not dry_run:
+            data = session.keep()
+    facts = session.facts(
+        plan,
+        changes=copies or built.changes_file,
+        written=new is not None and plan is not None,
+        dry_run=dry_run,
+        data=data,
+    )
+    return built, draft, plan, facts
+
+
+def _column_reports(  # noqa: PLR0913  what one step of the verb knows
     footer: Footer,
     leaves: Sequence[Leaf],
     options: Mapping[int, FilterOptions],
     reports: Mapping[Chunk, ChunkReport],
     plan: Plan | None,
+    *,
+    is_on_store: bool,
 ) -> tuple[ColumnReport, ...]:
     """Return the reports of the columns, with the offsets of new filters from the plan."""
     placed = {(place.row_group, place.column): place for place in plan.filters} if plan else {}
@@ -268,6 +302,7 @@ def _column_reports(
         if report.num_bytes & (report.num_bytes - 1) and column in with_new
     }
     is_sorted = set(_sorted_columns(footer, [leaf for leaf in leaves if leaf.ordinal in with_new]))
+    is_slow = plan is not None and _slow_down_scans(footer, plan, is_on_store=is_on_store)
     return tuple(
         ColumnReport(
             name=leaf.name,
@@ -290,14 +325,11 @@ def _column_reports(
                     (reports[row, leaf.ordinal] for row in range(footer.num_row_groups)),
                     options[leaf.ordinal].fpp,
                 ),
+                *([_BETWEEN] if is_slow and leaf.ordinal in with_new else []),
             ),
         )
         for leaf in leaves
     )
-
-
-def _with_note(column: ColumnReport, note: str) -> ColumnReport:
-    return dataclasses.replace(column, notes=(*column.notes, note))
 
 
 def _slow_down_scans(footer: Footer, plan: Plan, *, is_on_store: bool) -> bool:
@@ -362,6 +394,18 @@ def _notes_on_kept(chunks: Iterable[ChunkReport], asked: float) -> Iterator[str]
             f"filters were kept that let up to {percent(worst)} of absent values pass, where "
             f"{percent(asked)} is asked for; the option `replace` builds them anew"
         )
+
+
+def _filter_options(kind: HashKind, sizing: Sizing, max_bytes: int) -> FilterOptions:
+    """Return the options that all columns share.
+
+    Raises:
+        InvalidArgument: If they are out of range, or exclude each other.
+    """
+    if kind.dialect == "murmur3" and sizing != "pow2":
+        raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
+    check_max_bytes(max_bytes)
+    return FilterOptions(max_bytes=max_bytes, sizing=sizing, hash_kind=kind)
 
 
 def _column_options(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.rewrite.place import Destination, Input, StrPath
 from parquet_bloomwriter.rewrite.plan import Draft, make_plan
 from parquet_bloomwriter.rewrite.report import RepairReport
 from parquet_bloomwriter.rewrite.session import rewrite_session
+from parquet_bloomwriter.rewrite.versions import Destination, Input, StrPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,22 +77,9 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
         )
         plan = make_plan(layout, draft, {})
         changes = bool(repairs) or output is not None
-        writes = changes and not dry_run
-        if changes and dry_run:
-            session.place.check_target()
-        data = session.rewrite(plan) if writes else None
-        if not (writes or dry_run):
-            data = session.keep()
+        facts = session.carry_out(plan, changes=changes, dry_run=dry_run)
         return RepairReport(
-            path=session.place.path,
-            output=session.place.output if writes else None,
-            written=writes,
-            dry_run=dry_run,
-            size_before=session.source.size,
-            size_after=plan.size,
             num_repaired=len(repairs),
             unrepaired=unrepaired,
-            pieces=plan.pieces,
-            store=session.place.store_report(plan if changes else None),
-            data=data,
+            **facts,
         )

@@ -197,7 +197,7 @@ def test_a_problem_after_a_new_version_is_in_place_says_so(
             raise error
 
         for owner, name, kinds in (
-            (objects._ObjectRewrite, "_read_back", Unfinished),  # noqa: SLF001
+            (objects.NewOnS3, "_read_back", Unfinished),
             (s3.S3Bucket, "publish", OutcomeUnknown),
         ):
             with monkeypatch.context() as patched:

@@ -17,11 +17,11 @@ from parquet_bloomwriter.rewrite.report import plan_table
 from parquet_bloomwriter.text import count, safe, size
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter import AddReport, RepairReport, StripReport
+    from parquet_bloomwriter import RepairReport, StripReport
     from parquet_bloomwriter.reports.summary import Table
-    from parquet_bloomwriter.rewrite.report import PlacedStep
+    from parquet_bloomwriter.rewrite.report import PlacedStep, RewriteReport
 
-N = TypeVar("N", bound="AddReport | StripReport | RepairReport")
+N = TypeVar("N", bound="RewriteReport")
 
 _OPTIONS = {
     ": max_bytes is": ": --max-bytes is",
@@ -51,7 +51,7 @@ class StoreTotals:
     notes: dict[str, None] = field(default_factory=dict)
     """Distinct notes on what could not be kept, or should be known."""
 
-    def add(self, report: AddReport | StripReport | RepairReport) -> None:
+    def add(self, report: RewriteReport) -> None:
         """Add the requests and bytes of one file."""
         store = report.store
         if store is None:
@@ -174,7 +174,7 @@ class RepairView(NewFileView["RepairReport"]):
         return not self.num_doubtful
 
 
-def _store_remarks(report: AddReport | StripReport | RepairReport) -> list[Remark]:
+def _store_remarks(report: RewriteReport) -> list[Remark]:
     """Return remarks on a store's requests, and on what it could not keep; empty for disks."""
     if report.store is None:
         return []
