@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import bloomify, index
+from parquet_bloomwriter import index
 from tests.cli.terminal import watch
 from tests.support.delta_files import Writer, column
 from tests.support.iceberg_reading import new_catalog, paths_of
@@ -169,11 +169,7 @@ def test_rows_are_those_of_duckdb_with_an_index_and_without(lake: Path, invoke: 
 def test_rows_of_a_delta_table_with_an_index(folder: Path, invoke: Invoke) -> None:
     fields = [column("id", "long", 1), column("late", "string", 2), column("kind", "string", 3)]
     writer = Writer(folder / "shop", fields, ["kind"])
-    bloomify(
-        writer.add(pa.table({"id": range(0, 800, 2)}), partition={"kind": "a"}),
-        ["id"],
-        force=True,
-    )
+    writer.add(pa.table({"id": range(0, 800, 2)}), partition={"kind": "a"})
     writer.commit()
     later = pa.table({"id": range(1000, 1800, 2), "late": ["x"] * 400})
     for kind in ("a", "b"):
