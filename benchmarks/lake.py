@@ -58,7 +58,9 @@ def ways(folder: Path) -> dict[str, Callable[[int], int]]:
     from parquet_bloomwriter.verbs.read import open_rows
 
     def by_duckdb(number: int) -> int:
-        return len(duckdb.sql(f"FROM '{folder}/*.parquet' WHERE id = {number}").fetchall())
+        return len(
+            duckdb.connect().sql(f"FROM '{folder}/*.parquet' WHERE id = {number}").fetchall()
+        )
 
     def by_index(number: int) -> int:
         asked = f"id = {number}"

@@ -453,7 +453,8 @@ def _keys(paths: Iterable[str] | None) -> frozenset[str] | None:
 
 
 def _key_of_fragment(fragment: ds.ParquetFileFragment) -> str:
-    return os.path.abspath(fragment.path) if is_local(fragment) else fragment.path  # noqa: PTH100
+    path = str(fragment.path)
+    return os.path.abspath(path) if is_local(fragment) else path  # noqa: PTH100  as in the index
 
 
 def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:

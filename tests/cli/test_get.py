@@ -113,10 +113,14 @@ def _rows(shown: str) -> list[list[str]]:
 
 
 def _of_duckdb(condition: str, files: str = "lake/**/*.parquet") -> list[list[str]]:
-    found = duckdb.sql(
-        f"SELECT id, name, n, kind FROM read_parquet('{files}', hive_partitioning = true)"
-        f" WHERE {condition}"
-    ).fetchall()
+    found = (
+        duckdb.connect()
+        .sql(
+            f"SELECT id, name, n, kind FROM read_parquet('{files}', hive_partitioning = true)"
+            f" WHERE {condition}"
+        )
+        .fetchall()
+    )
     return sorted([str(value) for value in row] for row in found)
 
 

@@ -15,7 +15,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.text import count, printable, shorten, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import BinaryIO
 
     import pyarrow as pa
@@ -81,7 +81,11 @@ def new_form(form: str, schema: pa.Schema, stream: BinaryIO, *, columns: int) ->
     """
     if form == "table":
         return TableForm(schema, stream, columns=columns)
-    kinds = {"csv": CsvForm, "jsonl": JsonLinesForm, "parquet": ParquetForm}
+    kinds: dict[str, Callable[[pa.Schema, BinaryIO], RowForm]] = {
+        "csv": CsvForm,
+        "jsonl": JsonLinesForm,
+        "parquet": ParquetForm,
+    }
     return kinds[form](schema, stream)
 
 

@@ -142,7 +142,7 @@ def _stored(array: pa.Array) -> tuple[Any, pa.DataType]:
 
 
 def _is_uuid(type_: pa.DataType) -> bool:
-    return getattr(type_, "extension_name", "") == "arrow.uuid"
+    return bool(getattr(type_, "extension_name", "") == "arrow.uuid")
 
 
 def _is_list(type_: pa.DataType) -> bool:
