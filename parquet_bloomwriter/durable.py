@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.replace.copying import write_all
 from parquet_bloomwriter.replace.names import is_same, make_folders, publish, sync_folder
+from parquet_bloomwriter.replace.target import output_exists
 from parquet_bloomwriter.replace.temporary import remove_stale, temporary_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import BinaryIO
 
     from parquet_bloomwriter.replace.temporary import Temporary
 
@@ -29,6 +31,7 @@ __all__ = [
     "create_once",
     "create_whole",
     "make_folders",
+    "new_file",
     "remove_files",
     "remove_leftovers",
     "remove_tree",
@@ -96,6 +99,32 @@ def _written(path: str, data: bytes) -> Iterator[Temporary]:
         temporary.grant()
         os.fsync(temporary.fd)
         yield temporary
+
+
+@contextlib.contextmanager
+def new_file(path: str, *, name: str, overwrite: bool) -> Iterator[BinaryIO]:
+    """Write a file piece by piece, which has its name once the block has ended, and not before.
+
+    Args:
+        path: The name, absolute.
+        name: The path as the caller spelled it, for messages.
+        overwrite: Whether to replace a file that has the name.
+
+    Raises:
+        UnsafeTarget: If another file has got the name meanwhile.
+        OSError: What any step raises. The file is not there, or the old one.
+    """
+    remove_stale(path)
+    with temporary_beside(path, permissions=_ALL) as temporary:
+        with open(temporary.fd, "wb", closefd=False) as stream:
+            yield stream
+        temporary.grant()
+        os.fsync(temporary.fd)
+        if overwrite:
+            os.replace(temporary.path, path)
+        elif not publish(temporary, path):
+            raise output_exists(name)
+    sync_folder(os.path.dirname(path))
 
 
 def remove_leftovers(folder: str) -> None:

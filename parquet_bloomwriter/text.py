@@ -107,7 +107,11 @@ def safe(text: str) -> str:
 
     Secrets in URLs are left out, see `redacted`.
     """
-    text = redacted(text)
+    return printable(redacted(text))
+
+
+def printable(text: str) -> str:
+    """Escape what a screen would obey or hide, and leave out nothing: for values of rows."""
     if text.isprintable():
         return text
     return "".join(

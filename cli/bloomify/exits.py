@@ -18,8 +18,8 @@ class ExitCode(IntEnum):
     """The run succeeded."""
 
     CHECK_FAILED = 1
-    """The run ended, but a check failed, nothing can match, some data cannot be read, or no column
-    could have a filter."""
+    """The run ended, but a check failed, nothing can match, no row passes, some data cannot be
+    read, or no column could have a filter."""
 
     USAGE = 2
     """The command line asks for something impossible, or names what does not exist: a file, a

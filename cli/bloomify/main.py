@@ -21,7 +21,18 @@ from parquet_bloomwriter.text import redacted
 if TYPE_CHECKING:
     from types import TracebackType
 
-VERBS = ("add", "strip", "repair", "advise", "inspect", "verify", "probe", "check-engine", "index")
+VERBS = (
+    "add",
+    "strip",
+    "repair",
+    "advise",
+    "inspect",
+    "verify",
+    "probe",
+    "get",
+    "check-engine",
+    "index",
+)
 """Commands in the order of the help page."""
 
 _SHOW_WARNING = warnings.showwarning
@@ -42,6 +53,7 @@ Examples:
   bloomify verify warehouse/ --sample 10%
   bloomify probe warehouse/ --where "email = 'ada@mail.example'"
   bloomify probe warehouse/ --where "id = 42" --files -0 | xargs -0 -r ls -l
+  bloomify get warehouse/ --where "id = 42"
   bloomify check-engine indexed.parquet --engine duckdb
   bloomify index create warehouse/ --columns id,email --name ids
   bloomify index lookup warehouse/ --where "id = 42"
@@ -49,8 +61,8 @@ Examples:
 \b
 Exit codes:
   0    done
-  1    done, but a check failed, nothing can match, some data cannot be read, or no column could
-       have a filter
+  1    done, but a check failed, nothing can match, no row passes, some data cannot be read, or no
+       column could have a filter
   2    the command line asks for something that cannot be, or names what does not exist
   3    some files failed, the others are done
   4    not a Parquet file, or a malformed one

@@ -328,6 +328,8 @@ class Options(PrintingOptions, total=False):
     # Conditions, and what is shown.
     where: tuple[str, ...]
     eq: tuple[tuple[str, str], ...]
+    limit: int | None
+    form: str | None
     files: bool
     null: bool
     row_groups: bool
@@ -512,6 +514,30 @@ def names_option(*names: str, section_: str, help_: str) -> Decorator:
     )
 
 
+def read_conditions(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Read the conditions that stand in files, "@FILE", or come from standard input, "-"."""
+    if given.count("-") > 1:
+        raise click.BadParameter("standard input can be read once only")
+    return tuple(map(_condition, given))
+
+
+def _condition(given: str) -> str:
+    if given != "-" and not given.startswith("@"):
+        return given
+    try:
+        with click.open_file("-" if given == "-" else given[1:], encoding="utf-8") as stream:
+            text = str(stream.read()).strip().removesuffix(";")
+    except OSError as error:
+        raise click.BadParameter(f"{given[1:]}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise click.BadParameter(f"the condition in {given} is not UTF-8") from None
+    if not text:
+        raise click.BadParameter(f"there is no condition in {given}")
+    return text
+
+
 _asked = section("What is asked for")
 
 condition_options = all_of(
@@ -519,8 +545,9 @@ condition_options = all_of(
         "--where",
         metavar="SQL",
         multiple=True,
+        callback=read_conditions,
         help="Condition as in a WHERE clause: \"id = 42 AND kind IN ('a', 'b')\". Of several, all "
-        "must hold.",
+        "must hold. @FILE reads a long one from a file, and - from standard input.",
     ),
     _asked(
         "--eq",

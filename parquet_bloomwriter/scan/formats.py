@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from parquet_bloomwriter.table_files.files import ICEBERG
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     import pyarrow as pa
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.table_files.iceberg import IcebergTable
 
 
-def rows_of(
+def rows_of(  # noqa: PLR0913  all but the table by keyword
     table: Table,
     *,
     columns: Projection | None,
     filters: Filters | None,
     hash_kind: HashKind,
     selects_rows: bool = True,
+    among: Collection[str] | None = None,
 ) -> LogicalTable | IcebergRows:
     """Choose the columns, files and row groups of a table that a query needs.
 
@@ -38,6 +39,7 @@ def rows_of(
         hash_kind: The hash function of filters whose headers do not name it.
         selects_rows: False to return all rows of the row groups that might match, for a caller that
             selects them by rules of its own.
+        among: Keys of the only files that might match (`scan.named_files`); None if not known.
 
     Raises:
         ColumnNotFound: If the table has no such column.
@@ -54,6 +56,7 @@ def rows_of(
             filters=filters,
             hash_kind=hash_kind,
             selects_rows=selects_rows,
+            among=among,
         )
     from parquet_bloomwriter.scan.logical_rows import LogicalTable
 
@@ -63,6 +66,7 @@ def rows_of(
         filters=filters,
         hash_kind=hash_kind,
         selects_rows=selects_rows,
+        among=among,
     )
 
 

@@ -36,11 +36,12 @@ from parquet_bloomwriter.probing.bindings import Bindings
 from parquet_bloomwriter.probing.files import probe_locations
 from parquet_bloomwriter.probing.footer_cache import cached_footer
 from parquet_bloomwriter.scan.answer import answer, joined
+from parquet_bloomwriter.scan.named_files import key_of, named
 from parquet_bloomwriter.scan.needed_columns import needed_names
 from parquet_bloomwriter.scan.table import TableFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -80,7 +81,7 @@ class IcebergRows:
     pieces: tuple[Piece, ...]
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913  all but the table by keyword
         cls,
         table: IcebergTable,
         *,
@@ -88,6 +89,7 @@ class IcebergRows:
         filters: Filters | None,
         hash_kind: HashKind,
         selects_rows: bool = True,
+        among: Collection[str] | None = None,
     ) -> IcebergRows:
         """Choose the columns, files and row groups that a query needs.
 
@@ -98,6 +100,7 @@ class IcebergRows:
             hash_kind: The hash function of filters whose headers do not name it.
             selects_rows: False to return all rows of the row groups that might match, for a caller
                 that selects them by rules of its own.
+            among: Keys of the only files that might match (`scan.named_files`); None if not known.
 
         Raises:
             ColumnNotFound: If the table has no such column.
@@ -113,7 +116,9 @@ class IcebergRows:
         if selects_rows and filters is not None and tree is not None:
             given = tree if isinstance(filters, str) else filters
             condition = to_arrow(given, arrow_schema(needed))
-        tasks = plan_table(table, tree)
+        # Files are counted before pyiceberg leaves any out: each that is named must be among them.
+        tasks = plan_table(table, tree if among is None else None)
+        tasks = named(tasks, among, key=lambda task: key_of(table.file(task.file)))
         return cls(
             table=table,
             needed=needed,
@@ -146,9 +151,14 @@ class IcebergRows:
             batches = reader.batches(piece.task, piece.row_groups)
             return self._answer(pa.Table.from_batches(batches, reader.arrow))
 
+        return joined(self.no_rows(), one, self.pieces, use_threads=use_threads)
+
+    def no_rows(self) -> pa.Table:
+        """Return the answer of no file: it has the columns of all answers."""
+        import pyarrow as pa
+
         # Not schema.empty_table(), which fails for UUIDs in structs.
-        empty = self._answer(pa.Table.from_batches([], reader.arrow))
-        return joined(empty, one, self.pieces, use_threads=use_threads)
+        return self._answer(pa.Table.from_batches([], self._reader.arrow))
 
     def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yield the selected rows as batches, file by file.

@@ -37,6 +37,7 @@ from parquet_bloomwriter.probing.files import probe_locations
 from parquet_bloomwriter.probing.footer_cache import cached_footer
 from parquet_bloomwriter.scan.answer import answer, joined, of_no_columns
 from parquet_bloomwriter.scan.logical_types import LogicalField, fields_of
+from parquet_bloomwriter.scan.named_files import key_of, named
 from parquet_bloomwriter.scan.needed_columns import is_opaque, needed_names
 from parquet_bloomwriter.scan.table import TableFiles
 from parquet_bloomwriter.source import read_footer
@@ -72,7 +73,7 @@ class LogicalTable:
     """Files with the ordinals of the row groups that might match; None for all row groups."""
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913  all but the table by keyword
         cls,
         table: DeltaTable,
         *,
@@ -80,6 +81,7 @@ class LogicalTable:
         filters: Filters | None,
         hash_kind: HashKind,
         selects_rows: bool = True,
+        among: Collection[str] | None = None,
     ) -> LogicalTable:
         """Choose the columns and row groups that a query needs.
 
@@ -90,6 +92,7 @@ class LogicalTable:
             hash_kind: The hash function of filters whose headers do not name it.
             selects_rows: False to return all rows of the row groups that might match, for a caller
                 that selects them by rules of its own.
+            among: Keys of the only files that might match (`scan.named_files`); None if not known.
 
         Raises:
             ColumnNotFound: If the table has no such column.
@@ -113,7 +116,7 @@ class LogicalTable:
             fields=fields,
             projection=columns,
             condition=condition,
-            pieces=tuple(_pieces(table, tree, hash_kind)),
+            pieces=tuple(_pieces(named(table.files, among, key=key_of), tree, hash_kind)),
         )
 
     @cached_property
@@ -132,8 +135,11 @@ class LogicalTable:
             with self._opened(*piece) as opened:
                 return self._answer(opened.whole(use_threads=use_threads))
 
-        empty = self._answer(self.schema.empty_table())
-        return joined(empty, one, self.pieces, use_threads=use_threads)
+        return joined(self.no_rows(), one, self.pieces, use_threads=use_threads)
+
+    def no_rows(self) -> pa.Table:
+        """Return the answer of no file: it has the columns of all answers."""
+        return self._answer(self.schema.empty_table())
 
     def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yield the selected rows as batches, file by file.
@@ -333,19 +339,19 @@ def check_filters(table: DeltaTable, tree: Expression) -> None:
 
 
 def _pieces(
-    table: DeltaTable, tree: Expression | None, hash_kind: HashKind
+    files: Sequence[DeltaFile], tree: Expression | None, hash_kind: HashKind
 ) -> Iterator[tuple[DeltaFile, tuple[int, ...] | None]]:
     """Yield the files with the row groups that might match; all where nothing is known."""
     if tree is None:
-        yield from ((one, None) for one in table.files)
+        yield from ((one, None) for one in files)
         return
     bindings = Bindings.of(tree, hash_kind)
     try:
-        found = probe_locations(table.files, bindings).files
+        found = probe_locations(files, bindings).files
     except (BloomwriterError, OSError):
-        yield from ((one, None) for one in table.files)
+        yield from ((one, None) for one in files)
         return
-    for file, probe in zip(table.files, found, strict=True):
+    for file, probe in zip(files, found, strict=True):
         if probe.error is not None:
             yield file, None
         elif probe.known is not None and probe.surviving:

@@ -10,20 +10,24 @@ What is added is which row groups need not be looked at, by Bloom filters and di
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.column_names import check_is_one_name
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument, redacting
-from parquet_bloomwriter.hashing import HashKind
+from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate.dnf import repeatable
 from parquet_bloomwriter.predicate.expression import Constant
 from parquet_bloomwriter.scan.formats import fragments_of, rows_of
+from parquet_bloomwriter.scan.named_files import key_of_name, named
+from parquet_bloomwriter.scan.snapshots import is_local
 from parquet_bloomwriter.scan.stream import FILE_NAME, refuse_file_name, stream
 from parquet_bloomwriter.scan.survivors import find_survivors
 from parquet_bloomwriter.scan.table import find_table as find_plain_files
-from parquet_bloomwriter.table_files.find import AsOf, find_table
+from parquet_bloomwriter.table_files.find import LAST, AsOf, find_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,30 +197,106 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     """
     if batch_size < 1:
         raise InvalidArgument(f"a batch cannot have {batch_size} rows at most")
+    rows = open_rows(
+        source,
+        columns=columns,
+        filters=filters,
+        filesystem=filesystem,
+        partitioning=partitioning,
+        hash_kind=HashKind(dialect, murmur3_seed),
+        as_of=AsOf(version=version, snapshot=snapshot, branch=branch),
+        options=options,
+    )
+    return rows.batches(batch_size=batch_size)
+
+
+AskIndex: TypeAlias = "Callable[[Table | None], Iterable[str] | None]"
+"""A function that is called once the files of a source are known, with the Delta or Iceberg table,
+or None. It returns absolute paths or URLs of the only files that might match; None: any might."""
+
+
+class Rows(Protocol):
+    """The rows of a source that a query selects, which are not read yet."""
+
+    def no_rows(self) -> pa.Table:
+        """Return a table with the columns of the answer, and no row."""
+        ...
+
+    def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as batches that are not empty."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlainRows:
+    """The rows of files that belong to no table."""
+
+    table: TableFiles
+    projection: Projection | None
+    survivors: Survivors
+
+    def no_rows(self) -> pa.Table:
+        return self.table.dataset_of(()).scanner(self.projection).projected_schema.empty_table()
+
+    def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:
+        return stream(self.table, self.survivors, columns=self.projection, batch_size=batch_size)
+
+
+def open_rows(  # noqa: PLR0913  all but the source by keyword
+    source: object,
+    *,
+    columns: str | Projection | None = None,
+    filters: Filters | None = None,
+    filesystem: object = None,
+    partitioning: object = "hive",
+    hash_kind: HashKind = XXHASH,
+    as_of: AsOf = LAST,
+    options: Mapping[str, Any] | None = None,
+    ask_index: AskIndex | None = None,
+) -> Rows:
+    """Probe the files of a source, and return the rows that a query selects, to be read later.
+
+    Args:
+        source: As for `read_table`.
+        columns: As for `read_table`.
+        filters: As for `read_table`.
+        filesystem: As for `read_table`.
+        partitioning: As for `read_table`.
+        hash_kind: The hash function of filters whose headers do not name it.
+        as_of: The state of a table.
+        options: The other arguments of `pyarrow.parquet.read_table`.
+        ask_index: Names the files that might match; they are all that is read.
+
+    Raises:
+        As `iter_batches`.
+    """
     filters = repeatable(filters)
-    hash_kind = HashKind(dialect, murmur3_seed)
     logical = _rows_of_table(
         source,
         filesystem,
-        AsOf(version=version, snapshot=snapshot, branch=branch),
+        as_of,
         columns=columns,
         filters=filters,
         hash_kind=hash_kind,
-        refused={"partitioning": partitioning != "hive"} | dict.fromkeys(options, True),
+        refused={"partitioning": partitioning != "hive"} | dict.fromkeys(options or {}, True),
+        ask_index=ask_index,
     )
     if logical is not None:
-        return logical.batches(batch_size=batch_size)
+        return logical
     table = find_plain_files(
         source,
         filesystem=filesystem,
         partitioning=partitioning,
-        options=options,
+        options=options or {},
         holds=_need_no_name(columns, filters),
     )
     projection = _checked_columns(columns, table)
+    if ask_index is not None:
+        kept = named(table.fragments, _keys(ask_index(None)), key=_key_of_fragment)
+        table = replace(table, fragments=tuple(kept))
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     refuse_file_name(projection, survivors.condition)
-    return stream(table, survivors, columns=projection, batch_size=batch_size)
+    return _PlainRows(table=table, projection=projection, survivors=survivors)
 
 
 def dataset(  # noqa: PLR0913  all but the source by keyword
@@ -339,6 +419,7 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     filters: Filters | None,
     hash_kind: HashKind,
     refused: Mapping[str, bool],
+    ask_index: AskIndex | None = None,
 ) -> LogicalTable | IcebergRows | None:
     """Return the rows that are asked for of a Delta or Iceberg table; None for other sources.
 
@@ -350,6 +431,7 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
         filters: As for `read_table`.
         hash_kind: The hash function of filters whose headers do not name it.
         refused: Arguments that have no meaning for a table, and whether they were given.
+        ask_index: As for `open_rows`.
     """
     table = find_table(source, filesystem=filesystem, as_of=as_of)
     if table is None:
@@ -357,7 +439,22 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     has_name = not _need_no_name(columns, filters)
     refuse_arguments(table, {**refused, f'the column "{FILE_NAME}"': has_name})
     projection = _as_pyarrow_takes_them(columns)
-    return rows_of(table, columns=projection, filters=filters, hash_kind=hash_kind)
+    return rows_of(
+        table,
+        columns=projection,
+        filters=filters,
+        hash_kind=hash_kind,
+        among=None if ask_index is None else _keys(ask_index(table)),
+    )
+
+
+def _keys(paths: Iterable[str] | None) -> frozenset[str] | None:
+    return None if paths is None else frozenset(map(key_of_name, paths))
+
+
+def _key_of_fragment(fragment: ds.ParquetFileFragment) -> str:
+    path = str(fragment.path)
+    return os.path.abspath(path) if is_local(fragment) else path  # noqa: PTH100  as in the index
 
 
 def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:

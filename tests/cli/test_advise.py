@@ -104,7 +104,7 @@ def test_queries_come_from_a_file_and_the_engine_is_in_the_json(
     assert found["index_shell_command"] is None
     assert reasons["id"].startswith("asked for in 1 of 2 queries, but by <")
     for wrong, says in (
-        ("@nosuch.sql", "nosuch.sql cannot be read: No such file"),
+        ("@nosuch.sql", "nosuch.sql: No such file"),
         ("id = =", "id = ="),
     ):
         done = invoke("advise", "users.parquet", "--where", wrong)

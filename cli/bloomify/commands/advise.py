@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -16,12 +15,13 @@ from bloomify.options import (
     columns_option,
     one,
     parse_rate,
+    read_conditions,
     reading_options,
     sources_argument,
 )
 from bloomify.runner import guarded, read_files, shown
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
-from parquet_bloomwriter.text import safe, words_of
+from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from bloomify.options import Options
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Location
 
 
-def _queries(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the texts of queries, read from the files that stand behind "@"."""
-    texts = tuple(_content(text[1:]) if text.startswith("@") else text for text in given)
+def _queries(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the texts of queries, once they are known to be SQL."""
+    texts = read_conditions(context, parameter, given)
     if texts:
         from parquet_bloomwriter.advising.queries import uses_of_columns
 
@@ -42,14 +44,6 @@ def _queries(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> t
         except InvalidArgument as error:
             raise click.BadParameter(str(error)) from error
     return texts
-
-
-def _content(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or words_of(error)
-        raise click.BadParameter(f"{safe(path)} cannot be read: {reason}") from error
 
 
 _judged_options = all_of(
@@ -77,8 +71,8 @@ _judged_options = all_of(
         metavar="SQL",
         multiple=True,
         callback=_queries,
-        help="A condition or query as you ask it, or @FILE with many, separated by semicolons: "
-        "only columns that they compare with values deserve filters.",
+        help="A condition or query as you ask it, @FILE with many, separated by semicolons, or - "
+        "for standard input: only columns that they compare with values deserve filters.",
     ),
 )
 

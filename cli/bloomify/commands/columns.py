@@ -77,7 +77,7 @@ def show_conditions(ctx: click.Context, location: Location, *, given: str) -> No
         given: The input that it was found by.
     """
     complaint = "say what to look for with --where or --eq."
-    choice = partial(_choice_of_conditions, location, given)
+    choice = partial(_choice_of_conditions, location, given, str(ctx.info_name))
     _show(ctx, complaint, choice, path=str(location), reads_only=True)
 
 
@@ -149,7 +149,7 @@ def _choice_of_columns(
     return "\n\n".join([*parts, "\n".join(last)] if last else parts)
 
 
-def _choice_of_conditions(location: Location, given: str) -> str:
+def _choice_of_conditions(location: Location, given: str, verb: str) -> str:
     from parquet_bloomwriter.metadata.logical_types import type_name
     from parquet_bloomwriter.predicate.to_sql import spell_name
     from parquet_bloomwriter.source.open import opened_with_footer
@@ -165,7 +165,7 @@ def _choice_of_conditions(location: Location, given: str) -> str:
         condition = f"{spell_name(example.name)} = {value}"
         is_plain = not set(condition) & set('"$`\\!')
         quoted = f'"{condition}"' if is_plain else shlex.quote(condition)
-        words = f"{shlex.join(['bloomify', 'probe', shown(given)])} --where {quoted}"
+        words = f"{shlex.join(['bloomify', verb, shown(given)])} --where {quoted}"
         parts.append(f"For example: {safe(words)}")
     return "\n\n".join(parts)
 

@@ -29,6 +29,7 @@ from parquet_bloomwriter.text import safe, size
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import FrameType
+    from typing import BinaryIO
 
 
 PROGRAM = "bloomify"
@@ -142,6 +143,11 @@ class Console:
     def result(self, text: str) -> None:
         """Print to standard output. A broken pipe (`| head`) does not stop the work on files."""
         self._print(text)
+
+    @staticmethod
+    def stream() -> BinaryIO:
+        """Return standard output for bytes, for results that are printed piece by piece."""
+        return sys.stdout.buffer
 
     def paths(self, paths: Iterable[str], *, end: bytes) -> None:
         """Print paths to standard output in the system's spelling, each followed by `end`.

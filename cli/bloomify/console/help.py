@@ -142,7 +142,7 @@ class Verbs(LazyGroup):
             notes = [f" {note}." for note in getattr(error, "__notes__", ())]
             others = "Other files" if notes else "Files"
             left = f" {others} that are not reported as done were left unchanged."
-            known = "" if reads_only else "".join(notes) + left
+            known = "".join(notes) + ("" if reads_only else left)
             self._leave(ctx, f"interrupted.{known}", interruption_code(error))
         except Exception as error:
             if os.environ.get(DEBUG):
