@@ -9,7 +9,7 @@ import pytest
 
 from parquet_bloomwriter import clear_cache
 from parquet_bloomwriter.delta.place import is_table, place_of
-from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
+from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.stores import once
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from parquet_bloomwriter.stores.s3 import client as s3_client
@@ -136,23 +136,6 @@ def test_an_entry_is_created_once(table: TablePlace, bucket: str, client: Client
     assert table.read_log(THIRD) == DATA
     now = {one["Key"] for one in client.list_objects_v2(Bucket=bucket)["Contents"]}
     assert now == keys | {f"a b/t/_delta_log/{THIRD}"}
-
-
-def test_a_careless_store_is_read_only(
-    careless_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(careless_store, tmp_path, monkeypatch)
-    name = careless_store.new_bucket()
-    client = careless_store.client()
-    client.put_object(Bucket=name, Key=f"t/_delta_log/{FIRST}", Body=b"x")
-    place = place_of(f"s3://{name}/t")
-    with pytest.raises(UnsafeTarget, match="ignores conditions"):
-        place.check_commits()
-    with pytest.raises(UnsafeTarget):
-        place.create_entry(SECOND, DATA, attempt="attempt-1")
-    keys = [one["Key"] for one in client.list_objects_v2(Bucket=name)["Contents"]]
-    assert keys == [f"t/_delta_log/{FIRST}"]
-    assert place.read_log(FIRST) == b"x"
 
 
 def test_only_new_files_are_removed(table: TablePlace, bucket: str, client: Client) -> None:

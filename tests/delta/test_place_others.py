@@ -50,7 +50,7 @@ def memory() -> Iterator[str]:
     fs.rm("/delta-test", recursive=True)
 
 
-@pytest.fixture(params=["gs://bucket/t", "az://bucket/t", "sftp", "memory"])
+@pytest.fixture(params=["az://bucket/t", "sftp", "memory"])
 def url(request: pytest.FixtureRequest) -> str:
     if request.param == "memory":
         return str(request.getfixturevalue("memory"))
@@ -125,13 +125,6 @@ def test_an_entry_is_created_once(url: str) -> None:
     assert not place.create_entry(FIRST, b"others", attempt="attempt-2")
     assert place.read_log(THIRD) == DATA
     assert [one.name for one in place.list_log()] == [FIRST, SECOND, THIRD, "_last_checkpoint"]
-
-
-def test_sftp_leaves_nothing_behind(table_sshd: Sshd) -> None:
-    place = place_of(f"sftp://ada@127.0.0.1:{table_sshd.port}/t")
-    assert place.create_entry(THIRD, DATA, attempt="attempt-1")
-    names = {one.name for one in (table_sshd.root / "t").rglob("*")}
-    assert names == {*NAMES, THIRD, "_delta_log", "_sidecars"}
 
 
 def test_a_server_that_renames_over_files(

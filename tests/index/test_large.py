@@ -114,7 +114,7 @@ def opened(home: str) -> Snapshot:
     return found
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(data=st.data(), origin=st.sampled_from(["values", "embedded", "auto"]))
 def test_indexes_of_real_files_hold_what_is_in_them(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, origin: Origin
@@ -149,7 +149,7 @@ def test_indexes_of_real_files_hold_what_is_in_them(
     check_now()
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_excluded_files_hold_no_row_that_is_asked_for(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -173,13 +173,15 @@ def test_every_comparison_of_every_value(duck: duckdb.DuckDBPyConnection, column
     duck.register("t", table)
     for literal in LITERALS[column]:
         for operator in OPERATORS_ALL:
-            for text in (f"{column} {operator} {literal}", f"NOT {column} {operator} {literal}"):
-                query = f"SELECT row FROM t WHERE {text} ORDER BY row"  # noqa: S608  of this test
-                expected = [row for (row,) in duck.execute(query).fetchall()]
+            asked = f"{column} {operator} {literal}"
+            query = f"SELECT row, {asked} FROM t ORDER BY row"  # noqa: S608  of this test
+            answers = duck.execute(query).fetchall()
+            for text, wanted in ((asked, True), (f"NOT {asked}", False)):
+                expected = [row for row, answer in answers if answer is wanted]
                 assert rows_of(table, to_arrow(text, table.schema)) == expected, text
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(rows=ROWS, text=TEXTS)
 def test_sql_finds_the_rows_that_duckdb_finds(
     duck: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]], text: str

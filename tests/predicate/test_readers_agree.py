@@ -184,8 +184,8 @@ def questions(literals: list[Any]) -> list[list[Expression]]:
     asked: list[list[Expression]] = []
     for literal, following in zip(literals, [*literals[1:], literals[0]], strict=True):
         comparisons = [Comparison("x", operator, literal) for operator in OPERATORS]  # type: ignore[arg-type]
-        asked.append([*comparisons, *map(Not, comparisons)])
-        asked.append([IsIn("x", (literal, following)), Not(IsIn("x", (literal, following)))])
+        listed = IsIn("x", (literal, following))
+        asked.append([*comparisons, Not(comparisons[0]), Not(comparisons[2]), listed, Not(listed)])
     return asked
 
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import MalformedFilter
 from parquet_bloomwriter.hashing import hash_array, xxh64
 from parquet_bloomwriter.kernels.layout import BINARY, I32, LIST, STRUCT
@@ -50,7 +49,7 @@ FILTERED = {"id": {"ndv": 500, "fpp": 0.01}}
 PRESENT, ABSENT_VALUE = 123, 77_777
 
 
-@pytest.fixture(autouse=True, params=["in memory", "local, by a kernel", "local, one by one"])
+@pytest.fixture(autouse=True, params=["in memory", "local"])
 def _way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have files asked in one way or another."""
     if request.param == "in memory":
@@ -62,8 +61,6 @@ def _way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         path.write_bytes(data)
         return path
 
-    is_by_kernel = request.param == "local, by a kernel"
-    monkeypatch.setattr(kernels, "HAS_PREAD", kernels.HAS_PREAD and is_by_kernel)
     monkeypatch.setattr(asking, "given_as", written_to_disk)
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import index
+from parquet_bloomwriter import clear_cache, index
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.spark import Hyperspace, rules
@@ -523,6 +523,14 @@ def test_a_broken_index_changes_nothing(changing: str, session: SparkSession) ->
     (decision,) = rules.trace(df)
     assert decision.reason is not None
     assert decision.reason.code is Code.INDEX_BROKEN
+
+
+def test_caches_can_be_cleared(table: str, session: SparkSession) -> None:
+    session.read.parquet(table).createOrReplaceTempView("a")
+    sql = f"SELECT * FROM a WHERE id = {an_id(table, 2)}"  # noqa: S608
+    for _ in range(2):
+        assert metrics_of(same_answer(session, sql)).num_files == 1
+        clear_cache()
 
 
 def test_an_error_in_python_changes_nothing(

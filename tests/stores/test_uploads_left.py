@@ -181,7 +181,7 @@ def test_signals_at_any_moment_leave_no_upload_unnamed(store: Store, bucket: str
     chance = random.Random(1)  # noqa: S311  no secret
     client = store.client()
     with Proxy(store) as proxy:
-        for number in (signal.SIGTERM, signal.SIGKILL) * 2:
+        for number in (signal.SIGTERM, signal.SIGKILL):
             client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE)
             url = f"s3://{bucket}/x.parquet"
             after = chance.randint(1, 30)

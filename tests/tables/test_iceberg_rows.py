@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 from pyiceberg.manifest import DataFile, DataFileContent
 
-from parquet_bloomwriter import UnsupportedTable, bloomify_table, inspect, strip_table, verify
+from parquet_bloomwriter import (
+    UnsupportedTable,
+    bloomify_table,
+    inspect,
+    probe,
+    read_table,
+    strip_table,
+    verify,
+)
+from parquet_bloomwriter.predicate.expression import Comparison
 from parquet_bloomwriter.tables.replacement import Limits
 from parquet_bloomwriter.tables.report import FileFate
 from tests.support.delta_real import bag
@@ -86,6 +95,30 @@ def assert_rows(made: Made, rows: list[Row], *, snapshot_id: int | None = None) 
         assert seen == expected, reader
 
 
+def check_read(made: Made, step: int) -> None:
+    """Check the rows that `read_table` returns, all of them and those of some values.
+
+    Args:
+        made: The table.
+        step: Of all values of the first, the last and the first deleted row, this share is asked.
+    """
+    if "pyiceberg" not in made.readers:
+        with pytest.raises(UnsupportedTable, match="equality deletes"):
+            read_table(made.url)
+        return
+    assert bag(read_table(made.url).to_pylist()) == bag(made.rows)
+    asked = {
+        (column, value)
+        for row in [*made.rows[:1], *made.rows[-1:], *made.deleted[:1]]
+        for column, value in row.items()
+        if isinstance(value, int | str)
+    }
+    for column, value in sorted(asked, key=repr)[::step]:
+        expected = [row for row in made.rows if row[column] == value]
+        found = read_table(made.url, filters=Comparison(column, "=", value))
+        assert bag(found.to_pylist()) == bag(expected), (column, value)
+
+
 def operations(table: Table) -> list[str]:
     """Return the operations of all snapshots, the oldest first."""
     snapshots = sorted(table.metadata.snapshots, key=lambda one: one.timestamp_ms)
@@ -136,7 +169,13 @@ def test_readers_see_the_same_rows_then_and_now(made: Made) -> None:
     before, deleted, old = facts(table), deletes(table), table.current_snapshot()
     paths, done = {one.data_file.file_path for one in live_entries(table)}, operations(table)
     assert old is not None
+    check_read(made, 4)
     report = bloomify_table(made.url, made.column)
+    check_read(made, 2)
+    files = probe(made.url, f"{made.column} = -17").files if "pyiceberg" in made.readers else ()
+    assert all(one.error is None for one in files)
+    if not made.num_named and made.column == "id":
+        assert not any(one.surviving for one in files)
     table = made.load()
     fates = (FileFate.REPLACED, FileFate.KEPT)
     assert [report.count(one) for one in fates] == [len(before) - made.num_named, made.num_named]
@@ -241,6 +280,7 @@ def test_version_3_is_refused_and_left_as_it_is(warehouse: Warehouse) -> None:
         strip_table(made.url)
     assert listing(warehouse.folder) == before
     assert_rows(made, made.rows)
+    check_read(made, 1)
 
 
 def test_a_table_without_snapshots_has_nothing_to_do(warehouse: Warehouse) -> None:
@@ -249,6 +289,7 @@ def test_a_table_without_snapshots_has_nothing_to_do(warehouse: Warehouse) -> No
     assert bloomify_table(made.url, "id").commits == ()
     assert listing(warehouse.folder) == before
     assert_rows(made, [])
+    check_read(made, 1)
 
 
 def test_a_branch_by_name_and_no_other(warehouse: Warehouse) -> None:

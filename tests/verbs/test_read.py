@@ -99,10 +99,10 @@ def test_of_a_folder_pyarrow_opens_only_what_survives() -> None:
     "name",
     ["cells.parquet", "a b%20ü+.parquet", "a#b?.parquet", "[x]*.parquet", "k=v.parquet", "cells"],
 )
-@pytest.mark.parametrize("filters", [[("id", "=", int(IDS[4321]))], [("id", "=", ABSENT)]])
 def test_paths_of_any_spelling(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: bytes, name: str, filters: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: bytes, name: str
 ) -> None:
+    filters = [("id", "=", int(IDS[4321]))]
     folder = tmp_path / "some where"
     folder.mkdir()
     (folder / name).write_bytes(cells)
@@ -168,13 +168,12 @@ def _from_batches(source: Any, **options: Any) -> pa.Table:
         BufferSource,
     ],
 )
-@pytest.mark.parametrize("filters", [f"id = {IDS[4321]}", f"id = {ABSENT}", None])
-def test_buffers_and_open_files(cells: bytes, source: Any, filters: Any) -> None:
-    condition = None if filters is None else to_arrow(filters, CELLS.schema)
-    expected = pq.read_table(io.BytesIO(cells), filters=condition)
-
-    assert same(read_table(source(cells), filters=filters), expected)
-    assert _from_batches(source(cells), filters=filters).equals(expected)
+def test_buffers_and_open_files(cells: bytes, source: Any) -> None:
+    for filters in (f"id = {IDS[4321]}", f"id = {ABSENT}", None):
+        condition = None if filters is None else to_arrow(filters, CELLS.schema)
+        expected = pq.read_table(io.BytesIO(cells), filters=condition)
+        assert same(read_table(source(cells), filters=filters), expected), filters
+        assert _from_batches(source(cells), filters=filters).equals(expected), filters
 
 
 def test_open_files_on_disk(path: Path) -> None:
@@ -247,15 +246,20 @@ def test_without_filters_it_is_plain_pyarrow(path: Path) -> None:
         },
     ],
 )
-@pytest.mark.parametrize("number", [int(IDS[4321]), ABSENT])
-def test_arguments_of_pyarrow(tmp_path: Path, options: Any, number: int) -> None:
+def test_arguments_of_pyarrow(indexed: Path, options: Any) -> None:
+    for number in (int(IDS[4321]), ABSENT):
+        filters = [("id", "=", number)]
+        expected = pq.read_table(indexed, filters=filters, **options)
+        assert same(read_table(indexed, filters=filters, **options), expected), number
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that pandas has written, with its metadata."""
+    path = tmp_path_factory.mktemp("pandas") / "x.parquet"
     frame = CELLS.to_pandas().set_index("group")
-    (tmp_path / "x.parquet").write_bytes(bloomed(pa.Table.from_pandas(frame), "id"))
-    filters = [("id", "=", number)]
-
-    expected = pq.read_table(tmp_path / "x.parquet", filters=filters, **options)
-
-    assert same(read_table(tmp_path / "x.parquet", filters=filters, **options), expected)
+    path.write_bytes(bloomed(pa.Table.from_pandas(frame), "id"))
+    return path
 
 
 def test_columns_as_expressions(path: Path) -> None:

@@ -270,24 +270,23 @@ def test_severalby_an_iterator(years: Path, reader: Callable[[object], pa.Table]
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("given", [[], (), iter(())])
-def test_no_files(reader: Callable[[object], pa.Table], given: object) -> None:
-    with pytest.raises(InvalidArgument, match=r"^the list of files is empty\. If an index named"):
-        reader(given)
+def test_no_files(reader: Callable[[object], pa.Table]) -> None:
+    empty: tuple[object, ...] = ([], (), iter(()))
+    for nothing in empty:
+        with pytest.raises(InvalidArgument, match=r"^the list of files is empty\. If an index"):
+            reader(nothing)
 
 
 @pytest.mark.parametrize("reader", [*READERS, lambda source: probe(source, "id = 5")])
-@pytest.mark.parametrize("kind", [pa.Table.from_pydict, pd.DataFrame, pl.DataFrame, pl.LazyFrame])
-def test_rows_in_memory_are_no_files(
-    reader: Callable[[object], object], kind: Callable[[object], object]
-) -> None:
-    frame = kind({"id": [1]})
-    with pytest.raises(InvalidArgument) as caught:
-        reader(frame)
-    assert str(caught.value) == (
-        f"a {type(frame).__name__} is no file: its rows are in memory. Pass the path of a Parquet "
-        "file."
-    )
+def test_rows_in_memory_are_no_files(reader: Callable[[object], object]) -> None:
+    for kind in (pa.Table.from_pydict, pd.DataFrame, pl.DataFrame, pl.LazyFrame):
+        frame = kind({"id": [1]})
+        with pytest.raises(InvalidArgument) as caught:
+            reader(frame)
+        assert str(caught.value) == (
+            f"a {type(frame).__name__} is no file: its rows are in memory. "
+            "Pass the path of a Parquet file."
+        )
 
 
 @pytest.fixture(scope="module")
@@ -320,9 +319,14 @@ def test_rows_come_in_the_order_of_the_files(scattered: Path, wanted: list[int],
     assert lazy.head(1).collect()["n"].to_list() == expected[:1]
 
 
-@pytest.mark.parametrize("read", [read_table, iter_batches, dataset])
-@pytest.mark.parametrize("make", [iter, lambda values: map(int, values), lambda v: (n for n in v)])
-@pytest.mark.parametrize(("operator", "count"), [("in", 3), ("not in", 237)], ids=["in", "not in"])
+@pytest.mark.parametrize(
+    ("read", "make", "operator", "count"),
+    [
+        (read_table, iter, "in", 3),
+        (iter_batches, lambda values: map(int, values), "in", 3),
+        (dataset, lambda values: (n for n in values), "not in", 237),
+    ],
+)
 def test_values_that_can_be_read_only_once(
     scattered: Path, read: Any, make: Any, operator: str, count: int
 ) -> None:

@@ -225,7 +225,7 @@ def check_usable(table: Path) -> None:
     ("action", "how", "stride"),
     [
         *((action, "raise", 4 if action in WHOLE else 8) for action in BEFORE),
-        ("incremental", "interrupt", 8),
+        ("incremental", "interrupt", 16),
     ],
 )
 def test_a_failure(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from parquet_bloomwriter import bloomify_table, index, probe
 from parquet_bloomwriter.iceberg.catalog import open_catalog
 from parquet_bloomwriter.source.settings import StoreSettings, use
@@ -16,12 +14,11 @@ from tests.support.iceberg_commits import CATALOG, configuration_on
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
     from pyiceberg.table import Table
 
     from tests.index.stores.support import Twins
     from tests.stores.servers import Store
-
-ALIASES = ("s3a", "s3n", "S3A", "S3")
 
 
 def spelled(url: str, scheme: str) -> str:
@@ -30,48 +27,41 @@ def spelled(url: str, scheme: str) -> str:
 
 
 def test_every_verb_takes_every_scheme(table: Twins) -> None:
-    for number, scheme in enumerate(ALIASES):
-        place = spelled(table.url, scheme)
-        other = spelled(table.url, ALIASES[number - 1])
-        for home in (None, f"{other}/_elsewhere"):
-            report = index.create(place, ["i*"], name="ids", home=home)
-            assert (report.root, report.num_files) == (table.url, 6 + number)
-            assert report.folder.startswith(f"{table.url}/_")
-            found = index.lookup(other, "id = 103", home=home)
-            assert found.paths == (f"{table.url}/day=1/f3.parquet",)
-            file = f"{other}/day=1/f3.parquet"
-            named = index.lookup(place, "id = 103", files=[file], home=home)
-            assert named.paths == found.paths
-        table.write(f"new-{number}.parquet", ids(1000 + number))
-        assert index.refresh(other, "ids").appended == 1
-        assert index.index(place, "ids").appended == 0
-        assert [info.name for info in index.indexes(other, changes=True)] == ["ids"]
-        index.optimize(other)
-        for verb in (index.delete, index.restore, index.delete, index.vacuum, index.cancel):
-            assert verb(other, "ids").root == table.url
-        index.delete(place, "ids", home=f"{other}/_elsewhere")
-        index.vacuum(place, "ids", home=f"{other}/_elsewhere")
+    place, other = spelled(table.url, "s3a"), spelled(table.url, "S3N")
+    for home in (None, f"{other}/_elsewhere"):
+        report = index.create(place, ["i*"], name="ids", home=home)
+        assert (report.root, report.num_files) == (table.url, 6)
+        assert report.folder.startswith(f"{table.url}/_")
+        found = index.lookup(other, "id = 103", home=home)
+        assert found.paths == (f"{table.url}/day=1/f3.parquet",)
+        file = f"{other}/day=1/f3.parquet"
+        named = index.lookup(place, "id = 103", files=[file], home=home)
+        assert named.paths == found.paths
+    table.write("new.parquet", ids(1000))
+    assert index.refresh(other, "ids").appended == 1
+    assert index.index(place, "ids").appended == 0
+    assert [info.name for info in index.indexes(other, changes=True)] == ["ids"]
+    index.optimize(other)
+    for verb in (index.delete, index.restore, index.cancel):
+        assert verb(other, "ids").root == table.url
 
 
-@pytest.mark.parametrize("schemes", [("s3a", "s3a"), ("s3n", "s3")])
 def test_metadata_of_iceberg_spell_as_they_like(
     store: Store,
     bucket: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    schemes: tuple[str, str],
 ) -> None:
     """The scheme of the location, and that of the files, which may differ."""
     for name, value in configuration_on(store, bucket, tmp_path).items():
         monkeypatch.setenv(name, value)
-    place, files = schemes
     catalog = open_catalog(CATALOG)
     catalog.create_namespace("shop")
     table = catalog.create_table(
         "shop.orders",
         ids(0).schema,
-        location=f"{place}://{bucket}/orders",
-        properties={"write.data.path": f"{files}://{bucket}/orders/data"},
+        location=f"s3n://{bucket}/orders",
+        properties={"write.data.path": f"s3a://{bucket}/orders/data"},
     )
     for first in range(3):
         table.append(ids(first, first + 100))

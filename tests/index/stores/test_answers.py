@@ -62,7 +62,7 @@ def _predicate(random: Random, kinds: dict[str, pa.DataType], most: int) -> str:
 
 @pytest.mark.parametrize(
     ("seed", "contract", "few_filters", "min_filters", "whole_bytes"),
-    [(0, "checked", 0, 4, 0), (1, "immutable", 16, 4, 1 << 20), (2, "checked", 16, 1000, 0)],
+    [(0, "checked", 0, 4, 0), (1, "immutable", 16, 4, 1 << 20)],
 )
 def test_the_answers_are_those_of_a_table_on_disk(  # noqa: C901, PLR0913, PLR0917  one story
     twins: Twins,
@@ -84,7 +84,7 @@ def test_the_answers_are_those_of_a_table_on_disk(  # noqa: C901, PLR0913, PLR09
     places: list[str] = [twins.url, str(twins.local)]
     for place in places:
         index.create(place, ["a", "b"], name="ab", contract=contract, fpp=0.4)
-    predicates = [_predicate(random, kinds, 60 * len(sizes)) for _ in range(6)]
+    predicates = [_predicate(random, kinds, 60 * len(sizes)) for _ in range(4)]
 
     def check() -> None:
         for predicate in predicates:

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import caches, index
-from parquet_bloomwriter.errors import BloomwriterError, IndexProblem, InvalidArgument
+from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.layout import absolute_path
-from parquet_bloomwriter.stores.open import open_place
 from tests.stores.conftest import cloud  # noqa: F401  a fixture
 
 if TYPE_CHECKING:
@@ -68,47 +67,6 @@ def test_an_index_lives_beside_its_table(table: str, cloud: Cloud) -> None:  # n
     left = [path for path in cloud.objects if "_bloom_index" in path]
     assert left
     assert all("/_bloom_index/ids/_log/" in path for path in left)
-
-
-def test_of_two_writers_one_wins(table: str, cloud: Cloud) -> None:  # noqa: F811
-    index.create(table, ["id"], name="ids", fpp=1e-6)
-    bucket, key = open_place(f"{table}/_bloom_index/ids/_log/1")
-    entry = cloud.objects[f"bucket/{key}"]
-    write(cloud, NUM_FILES, 70)
-
-    def overtake(_number: int, method: str, path: str) -> str:
-        if method == "PUT" and path.endswith("/_log/3"):
-            cloud.put(path, entry.data)
-        return ""
-
-    cloud.fault = overtake
-    with pytest.raises(BloomwriterError):
-        index.refresh(table, name="ids")
-    cloud.fault = lambda *_: ""
-    taken = [one for one in cloud.objects if one.endswith("/_log/3")]
-    assert len(taken) == 1
-    assert cloud.objects[taken[0]].data == entry.data
-    assert bucket.state(key) is not None
-
-
-@pytest.mark.parametrize("fault", ["lost", "cut"])
-def test_lost_answers_are_no_conflicts(
-    table: str,
-    cloud: Cloud,  # noqa: F811
-    fault: str,
-) -> None:
-    done: set[str] = set()
-
-    def fail_once(_number: int, method: str, path: str) -> str:
-        if method == "PUT" and path not in done:
-            done.add(path)
-            return fault
-        return ""
-
-    cloud.fault = fail_once
-    index.create(table, ["id"], name="ids", fpp=1e-6)
-    assert done
-    assert files_for(table, 103) == ["03 +%.parquet"]
 
 
 def test_a_store_that_refuses_is_named(table: str, cloud: Cloud) -> None:  # noqa: F811
