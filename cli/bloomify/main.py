@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import click
 
-from bloomify.console.console import PROGRAM, color, complain, discard, terminate
+from bloomify.console.console import PROGRAM, color, complain, discard
 from bloomify.console.help import Verbs
+from bloomify.console.interruption import terminate
 from parquet_bloomwriter import __version__
 from parquet_bloomwriter.text import redacted
 

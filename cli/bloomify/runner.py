@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, Unpack
 
 import click
 
-from bloomify.console.console import interruptible
+from bloomify.console.interruption import interruptible
 from bloomify.console.messages import BUG_HINT, DEBUG, describe
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
 from bloomify.options import as_of

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bloomify.console.console import interruptible
 from bloomify.console.help import section
+from bloomify.console.interruption import interruptible
 from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.options import all_of, one, parse_count, parse_size

@@ -15,8 +15,8 @@ from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate import columns_of
 from parquet_bloomwriter.predicate.bind import Domains, bind, domains_of
 from parquet_bloomwriter.predicate.to_sql import columns_of_text, single_quotes
-from parquet_bloomwriter.probing.bloom import Hashes
 from parquet_bloomwriter.probing.evaluation import leaves_of
+from parquet_bloomwriter.probing.hashes import Hashes
 from parquet_bloomwriter.text import suggestion
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ Source: Parquet specification, "Bloom Filter", section "File Format".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +27,6 @@ import numpy as np
 from parquet_bloomwriter.compact.varint import zigzag_widths
 from parquet_bloomwriter.errors import BloomwriterError, MalformedFilter
 from parquet_bloomwriter.filters.stored import FilterReader
-from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_plain, xxh64
 from parquet_bloomwriter.kernels.layout import (
     EMPTY,
     MIGHT_BE_IN,
@@ -47,8 +45,6 @@ from parquet_bloomwriter.sbbf.header import (
 from parquet_bloomwriter.sbbf.murmur import stored_indexes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.hashing import Dialect
@@ -65,41 +61,6 @@ _FIRST_LOOK = 4096
 """Bytes of a bitset that are first searched for a set bit."""
 
 _SALT = np.array(SALT, np.uint32)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Hashes:
-    """The hashes of n values; a value that may be stored in several ways has several hashes."""
-
-    hashes: NDArray[np.uint64]
-    firsts: NDArray[np.int64]
-    """Index of each value's first hash, and the number of hashes, shape (n + 1,)."""
-
-    of_drafts: NDArray[np.uint64] | None = None
-    """Hashes for filters of the Murmur3 drafts; None to distrust these filters."""
-
-    @classmethod
-    def of(cls, plains: Sequence[Sequence[bytes]], kind: HashKind = XXHASH) -> Hashes:
-        """Hash the PLAIN bytes of n values, each of which may be stored in several ways.
-
-        Args:
-            plains: By value.
-            kind: The hash function of filters whose headers do not name theirs; with "xxhash" these
-                filters are distrusted.
-        """
-        ways = [way for ways in plains for way in ways]
-        return cls(
-            np.array([xxh64(way) for way in ways], np.uint64),
-            np.array([0, *accumulate(map(len, plains))], np.int64),
-            np.array([hash_plain(way, kind) for way in ways], np.uint64)
-            if kind.dialect == "murmur3"
-            else None,
-        )
-
-    @property
-    def dialect(self) -> Dialect:
-        """The dialect in which filters without a known hash function are read."""
-        return "xxhash" if self.of_drafts is None else "murmur3"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,7 +29,7 @@ from parquet_bloomwriter.predicate.bound import (
     Nulls,
     Unknown,
 )
-from parquet_bloomwriter.probing.bloom import FilterLookups, Hashes, probe_filters
+from parquet_bloomwriter.probing.bloom import FilterLookups, probe_filters
 from parquet_bloomwriter.probing.footer_cache import DISTRUSTED
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.bound import Atom, Bound, Key
     from parquet_bloomwriter.probing.batch_reader import BatchReader
     from parquet_bloomwriter.probing.footer_cache import BatchColumn, FileBatch
+    from parquet_bloomwriter.probing.hashes import Hashes
 
     Flags = NDArray[np.bool_]
     Numbers = NDArray[np.int64]

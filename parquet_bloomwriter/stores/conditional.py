@@ -39,7 +39,7 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.source.filesystems import SCHEMES
 from parquet_bloomwriter.stores.base import FileState, Listed, TableStore, WholeStore, quoted
-from parquet_bloomwriter.stores.once import NoAnswer, Refusal, publish_once
+from parquet_bloomwriter.stores.lost_answers import NoAnswer, Refusal, publish_once
 from parquet_bloomwriter.stores.reader import ObjectReader
 from parquet_bloomwriter.text import words_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bloomify.console.console import interruptible
+from bloomify.console.interruption import interruptible
 from parquet_bloomwriter import bloomify, strip
 from parquet_bloomwriter.progress import Bar
 from tests.cli.terminal import watch

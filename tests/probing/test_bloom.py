@@ -17,8 +17,9 @@ from parquet_bloomwriter.hashing import hash_array, xxh64
 from parquet_bloomwriter.kernels.layout import BINARY, I32, LIST, STRUCT
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.probing.batch_reader import BatchReader
-from parquet_bloomwriter.probing.bloom import FilterLookups, Hashes, probe_filters
+from parquet_bloomwriter.probing.bloom import FilterLookups, probe_filters
 from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, FileBatch
+from parquet_bloomwriter.probing.hashes import Hashes
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.sbbf import Sbbf, block_index, encode_header
 from parquet_bloomwriter.source import BufferSource, open_for_reading

@@ -23,7 +23,7 @@ from parquet_bloomwriter.stores import once
 from parquet_bloomwriter.stores.base import LocalFile, TableStore, WholeStore, is_forbidden
 from parquet_bloomwriter.stores.file_systems import SftpStore
 from parquet_bloomwriter.stores.hdfs import HdfsStore
-from parquet_bloomwriter.stores.once import create_entry
+from parquet_bloomwriter.stores.log_entries import create_entry
 from parquet_bloomwriter.stores.open import open_any, open_place, open_store
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from tests.stores.faults import Fault, Rule

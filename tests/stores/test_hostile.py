@@ -16,7 +16,7 @@ from parquet_bloomwriter.errors import (
     Unfinished,
 )
 from parquet_bloomwriter.rewrite import objects
-from parquet_bloomwriter.stores.once import NoAnswer
+from parquet_bloomwriter.stores.lost_answers import NoAnswer
 from parquet_bloomwriter.stores.open import open_bucket
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from parquet_bloomwriter.stores.s3 import client, limits

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from bloomify.console.console import Console, discard, interruptible
+from bloomify.console.console import Console, discard
 from bloomify.console.help import OTHER_OPTIONS, Reading, complete_path, section
+from bloomify.console.interruption import interruptible
 from bloomify.console.messages import describe
 from bloomify.exits import ExitCode
 from bloomify.options import (

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from bloomify.console.console import Console, interruptible
+from bloomify.console.console import Console
 from bloomify.console.help import Reading, section
+from bloomify.console.interruption import interruptible
 from bloomify.exits import exit_code_of_run, exit_code_of_search
 from bloomify.options import (
     all_of,

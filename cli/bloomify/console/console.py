@@ -1,34 +1,23 @@
-"""The two output streams, and the signals that end a run.
-
-Results go to standard output, everything else to standard error. Ctrl-C and SIGTERM undo what is
-under way, in every thread. Python raises a signal's exception only in the main thread. The other
-threads notice the signal when they next report to the progress bar; each then removes its temporary
-file.
-"""
+"""The two output streams: results go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sys
-import threading
 import time
 import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
 from bloomify.console.messages import STANDARD_OUTPUT
-from bloomify.exits import ExitCode
 from parquet_bloomwriter.progress import Bar
 from parquet_bloomwriter.text import safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from types import FrameType
+    from collections.abc import Iterable
     from typing import BinaryIO
 
 
@@ -202,49 +191,3 @@ def discard(descriptor: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
-
-
-class Terminated(KeyboardInterrupt):
-    """The exception for a SIGTERM that was received."""
-
-
-_REASONS = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
-
-
-def terminate(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Raise `Terminated` on SIGTERM, as Python's own handler raises for Ctrl-C.
-
-    Raises:
-        Terminated: Always.
-    """
-    raise Terminated
-
-
-@contextmanager
-def interruptible(bar: Bar) -> Iterator[None]:
-    """Let both signals raise in the block, and stop all threads that report to `bar`; close it."""
-
-    def interrupt(number: int, _frame: FrameType | None) -> None:
-        reason = _REASONS[signal.Signals(number)]
-        bar.stop(reason)
-        raise reason
-
-    is_main = threading.current_thread() is threading.main_thread()
-    numbers = _REASONS if is_main else ()
-    before = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
-        with bar:
-            yield
-    except RuntimeError as error:
-        # A signal within a wait for threads can leave it without its lock, which says so.
-        if isinstance(error.__context__, KeyboardInterrupt):
-            raise error.__context__ from None
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def interruption_code(error: KeyboardInterrupt) -> ExitCode:
-    """Return the exit code of an interruption."""
-    return ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
-from bloomify.console.console import complain, interruption_code
+from bloomify.console.console import complain
+from bloomify.console.interruption import interruption_code
 from bloomify.console.messages import BUG_HINT, DEBUG, describe
 from bloomify.exits import ExitCode, exit_code_of
 from parquet_bloomwriter.text import nearest, safe

@@ -16,7 +16,7 @@ from parquet_bloomwriter.delta.place.local import LOG, LogFile
 from parquet_bloomwriter.delta.place.uris import check_new, data_path, new_uri
 from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
 from parquet_bloomwriter.source.filesystems import store_kind
-from parquet_bloomwriter.stores.once import create_entry
+from parquet_bloomwriter.stores.log_entries import create_entry
 from parquet_bloomwriter.stores.open import open_any
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.build.global_filter import merge_partials
 from parquet_bloomwriter.index.build.slices import plan_slices, write_slices
 from parquet_bloomwriter.index.build.survey import check_complete
-from parquet_bloomwriter.index.build.table_filter import merge_partials
 from parquet_bloomwriter.index.build.version_filters import build_filters, make_plan, make_tasks
 from parquet_bloomwriter.index.contract import with_completeness, with_names
 from parquet_bloomwriter.index.describe import report_on

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.filters.stored import StoredFilter
-    from parquet_bloomwriter.index.build.table_filter import Partial
+    from parquet_bloomwriter.index.build.global_filter import Partial
     from parquet_bloomwriter.index.engine import ColumnPlan, Origin
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.sbbf import Sizing

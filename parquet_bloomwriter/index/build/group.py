@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.build.file_filters import FileFilters, FilterRequest, read_filters_of
-from parquet_bloomwriter.index.build.table_filter import Partial
+from parquet_bloomwriter.index.build.global_filter import Partial
 from parquet_bloomwriter.index.engine import ColumnPlan, GroupResult, Unindexed
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.format.columns import column_type

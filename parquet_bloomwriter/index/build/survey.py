@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument, Proposal, Way, raise_if_final
 from parquet_bloomwriter.index.build.file_filters import clause
-from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
+from parquet_bloomwriter.index.build.global_filter import MAX_USEFUL_RATE
 from parquet_bloomwriter.index.contract import contract_of
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.format.columns import find_column, missing, why_unreadable

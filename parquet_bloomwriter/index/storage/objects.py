@@ -41,8 +41,8 @@ from parquet_bloomwriter.index.storage.object_file import (
     problem_of,
 )
 from parquet_bloomwriter.stores.base import is_forbidden
+from parquet_bloomwriter.stores.log_entries import create_entry
 from parquet_bloomwriter.stores.object_cache import NewKept
-from parquet_bloomwriter.stores.once import create_entry
 from parquet_bloomwriter.stores.open import open_place
 
 if TYPE_CHECKING:

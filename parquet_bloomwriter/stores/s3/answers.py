@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.errors import StoreProblem, UnsupportedFile
 from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.stores.base import Listed, quoted
-from parquet_bloomwriter.stores.once import NoAnswer, Refusal
+from parquet_bloomwriter.stores.lost_answers import NoAnswer, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import FileChanged, OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.stores.base import StoreTraffic, quoted
-from parquet_bloomwriter.stores.once import NoAnswer, Refusal, publish_once
+from parquet_bloomwriter.stores.lost_answers import NoAnswer, Refusal, publish_once
 from parquet_bloomwriter.stores.s3.answers import (
     ObjectState,
     S3Refusal,

@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileChanged, OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.parallel import to_the_end
-from parquet_bloomwriter.stores.once import Refusal
+from parquet_bloomwriter.stores.lost_answers import Refusal
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 from parquet_bloomwriter.stores.s3.journal import begin_upload
 from parquet_bloomwriter.stores.s3.parts import SMALLEST

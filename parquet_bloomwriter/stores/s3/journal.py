@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.errors import BloomwriterError, StoreProblem
 from parquet_bloomwriter.replace.names import sync_folder
 from parquet_bloomwriter.replace.temporary import Lock, try_lock
-from parquet_bloomwriter.stores.once import Refusal
+from parquet_bloomwriter.stores.lost_answers import Refusal
 from parquet_bloomwriter.text import count
 from parquet_bloomwriter.user_folders import make_private, state_folder
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import FileProblem, NotParquet, StoreProblem
 from parquet_bloomwriter.source.stream import BufferSource
 from parquet_bloomwriter.stores.base import TableStore
-from parquet_bloomwriter.stores.once import Refusal
+from parquet_bloomwriter.stores.lost_answers import Refusal
 from parquet_bloomwriter.stores.reader import ObjectReader
 from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 from parquet_bloomwriter.stores.s3.conditions import abilities_of

@@ -14,8 +14,8 @@ import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.build.file_filters import FilterRequest, read_filters_of
+from parquet_bloomwriter.index.build.global_filter import Merged, merge_partials
 from parquet_bloomwriter.index.build.group import balanced_groups
-from parquet_bloomwriter.index.build.table_filter import Merged, merge_partials
 from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.engine import ColumnPlan
 from parquet_bloomwriter.sbbf import Sbbf

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
 import click
 
-from bloomify.console.console import Console, interruptible, interruption_code
+from bloomify.console.console import Console
+from bloomify.console.interruption import interruptible, interruption_code
 from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.runner import guarded, note_passed_over

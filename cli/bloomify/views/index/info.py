@@ -133,7 +133,7 @@ def no_global(
         table_: The table as the command line names it.
         home: The folder of the index, if the command line names it.
     """
-    from parquet_bloomwriter.index.build.table_filter import FROM_VALUES
+    from parquet_bloomwriter.index.build.global_filter import FROM_VALUES
 
     reasons: dict[str, list[str]] = defaultdict(list)
     for column in of.columns:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.build.table_filter import (
+from parquet_bloomwriter.index.build.global_filter import (
     Merged,
     Partial,
     merge_partials,
