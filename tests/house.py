@@ -29,7 +29,7 @@ _FEW = 14
 
 ROOMS = {
     "bytes under a path or URL": (
-        *("source", "stores", "s3", "index/storage", "delta/place", "cloud_settings.py"),
+        *("source", "stores", "s3", "index/storage", "delta/place"),
         *("replace/external_references.py", "rewrite/places"),
     ),
     "index, without its storage": ("index",),

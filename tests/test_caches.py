@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.caches import make_room
 from parquet_bloomwriter.spark import jobs
-from parquet_bloomwriter.stores import cloud_settings
 from parquet_bloomwriter.stores.s3 import client as s3
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def _by_threads(make: Callable[[int], str]) -> set[str]:
 
 
 def test_temporary_files_stay_where_threads_make_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((cloud_settings, "NamedTemporaryFile"), (jobs, "mkdtemp")):
+    for module, name in ((gcs_azure_settings, "NamedTemporaryFile"), (jobs, "mkdtemp")):
         make = getattr(module.tempfile, name)
 
         def slowly(*given: object, make: Callable[..., object] = make, **named: object) -> object:
@@ -48,9 +47,9 @@ def test_temporary_files_stay_where_threads_make_them(monkeypatch: pytest.Monkey
             return make(*given, **named)
 
         monkeypatch.setattr(module.tempfile, name, slowly)
-    cloud_settings._file.cache_clear()  # noqa: SLF001  no other test has made it
+    gcs_azure_settings._file.cache_clear()  # noqa: SLF001  no other test has made it
     monkeypatch.setattr(jobs, "_scratch", [])
-    (file,) = _by_threads(lambda _: cloud_settings._as_file("{}").name)  # noqa: SLF001  its only use
+    (file,) = _by_threads(lambda _: gcs_azure_settings._as_file("{}").name)  # noqa: SLF001  its only use
     (folder,) = _by_threads(lambda _: jobs.scratch_folder())
     assert Path(file).read_text("utf-8") == "{}"
     assert Path(folder).is_dir()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from parquet_bloomwriter.metadata import Footer
-    from parquet_bloomwriter.rewrite.layout import Layout
+    from parquet_bloomwriter.rewrite.old_layout import Layout
 
 _VALUE = 1
 _KEY_VALUES = StructSchema.of(

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.progress import Progress
-    from parquet_bloomwriter.rewrite.layout import Layout
+    from parquet_bloomwriter.rewrite.old_layout import Layout
     from parquet_bloomwriter.rewrite.plan import Chunk, Draft
     from parquet_bloomwriter.rewrite.write import Assembler
     from parquet_bloomwriter.source import Source

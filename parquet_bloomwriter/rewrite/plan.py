@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.metadata import Footer
-    from parquet_bloomwriter.rewrite.layout import Layout
+    from parquet_bloomwriter.rewrite.old_layout import Layout
 
 Placement = Literal["column-chunk", "row-group", "end"]
 Chunk = tuple[int, int]

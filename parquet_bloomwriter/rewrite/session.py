@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.arguments import remedy_for
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument
 from parquet_bloomwriter.filters.stored import heads_at_once
-from parquet_bloomwriter.rewrite.layout import layout_of
+from parquet_bloomwriter.rewrite.old_layout import layout_of
 from parquet_bloomwriter.rewrite.report import RewriteFacts
 from parquet_bloomwriter.rewrite.versions import (
     Destination,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.filters.stored import ReadAt
     from parquet_bloomwriter.metadata import Footer
-    from parquet_bloomwriter.rewrite.layout import Layout
+    from parquet_bloomwriter.rewrite.old_layout import Layout
     from parquet_bloomwriter.rewrite.plan import Plan
     from parquet_bloomwriter.rewrite.versions import Input
     from parquet_bloomwriter.source import Source

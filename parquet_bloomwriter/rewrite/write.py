@@ -18,7 +18,7 @@ from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.metadata import parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
-from parquet_bloomwriter.rewrite.layout import PAGE_HEADER_BYTES
+from parquet_bloomwriter.rewrite.old_layout import PAGE_HEADER_BYTES
 from parquet_bloomwriter.rewrite.plan import (
     Chunk,
     Copy,

@@ -45,7 +45,7 @@ class BucketSettings:
 
 
 class CloudConnection(Protocol):
-    """How a bucket of GCS or a container of Azure is reached; see `stores.cloud_settings`."""
+    """How a bucket of GCS or a container of Azure is reached; see `stores.gcs_azure_settings`."""
 
     @property
     def endpoint(self) -> str:

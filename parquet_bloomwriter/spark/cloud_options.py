@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.settings import HdfsConnection
-from parquet_bloomwriter.stores.cloud_settings import (
+from parquet_bloomwriter.stores.gcs_azure_settings import (
     AzureConnection,
     ClientCredentials,
     GoogleConnection,

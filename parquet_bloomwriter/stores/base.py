@@ -6,9 +6,9 @@
     WholeStore   files are read here, built anew, and put in place as a whole
                  conditional     GCS, Azure    a request replaces the object if it is still the one
                                                that was read
-                 file_systems    SFTP          a rename replaces the file; a last look just before
+                 sftp_and_others SFTP          a rename replaces the file; a last look just before
                  hdfs            HDFS          likewise
-                 file_systems    others        a rename that fails if there is a file, or written
+                 sftp_and_others others        a rename that fails if there is a file, or written
                                                where no file is: new names only
 
 Whatever the kind: the new bytes are proved before they leave, and a name leads to the old file or

@@ -4,7 +4,7 @@
     gs://bucket/key                                         obstore      `conditional`
     abfss://container@account.dfs.core.windows.net/key      obstore      `conditional`
     hdfs://host:port/key                                    hdfs-native  `hdfs`
-    all others, and HDFS without hdfs-native                fsspec, pyarrow  `file_systems`
+    all others, and HDFS without hdfs-native                fsspec, pyarrow  `sftp_and_others`
 
 `source.filesystems.SCHEMES` has other names of these schemes. Tables and indexes lie on the first
 four. A store gets its part of the settings in use (`source.settings`) here, when it is opened.
@@ -31,9 +31,9 @@ from parquet_bloomwriter.source.filesystems import is_hdfs, locate, store_kind, 
 from parquet_bloomwriter.source.settings import settings_in_use
 from parquet_bloomwriter.stores import conditional
 from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional
-from parquet_bloomwriter.stores.file_systems import SftpStore, store_of
 from parquet_bloomwriter.stores.hdfs import HdfsStore
 from parquet_bloomwriter.stores.s3 import client, urls
+from parquet_bloomwriter.stores.sftp_and_others import SftpStore, store_of
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from parquet_bloomwriter.metadata.logical_types import type_name
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
-from parquet_bloomwriter.rewrite.layout import refuse_encrypted
+from parquet_bloomwriter.rewrite.old_layout import refuse_encrypted
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.table_files.files import TableFile, columns_of_file
 from parquet_bloomwriter.text import count, words_of

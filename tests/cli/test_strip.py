@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter import StripReport
-from parquet_bloomwriter.rewrite.layout import layout_of
+from parquet_bloomwriter.rewrite.old_layout import layout_of
 from parquet_bloomwriter.source import BufferSource, read_footer
 from parquet_bloomwriter.text import growth
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from parquet_bloomwriter import bloomify, strip
 from parquet_bloomwriter.rewrite.embedded import leads_to_index, why_not_shift
-from parquet_bloomwriter.rewrite.layout import layout_of
+from parquet_bloomwriter.rewrite.old_layout import layout_of
 from parquet_bloomwriter.source import BufferSource, read_footer
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.spark.cloud_options import connection, with_key_file
 from parquet_bloomwriter.spark.store_urls import HadoopSettings
-from parquet_bloomwriter.stores.cloud_settings import AzureConnection, GoogleConnection
+from parquet_bloomwriter.stores.gcs_azure_settings import AzureConnection, GoogleConnection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

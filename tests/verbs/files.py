@@ -13,7 +13,7 @@ from parquet_bloomwriter.kernels.layout import START, STOP
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
 from parquet_bloomwriter.metadata.patch import Edit, apply_edits, bloom_edit, offset_fields
-from parquet_bloomwriter.rewrite.layout import Layout, layout_of
+from parquet_bloomwriter.rewrite.old_layout import Layout, layout_of
 from parquet_bloomwriter.rewrite.plan import Copy, Emit, EmitFilter, Plan
 from parquet_bloomwriter.source import BufferSource, read_footer
 

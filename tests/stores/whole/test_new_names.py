@@ -21,7 +21,6 @@ from parquet_bloomwriter import (
 )
 from parquet_bloomwriter.errors import OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.rewrite.session import rewrite_session
-from parquet_bloomwriter.stores import file_systems
 from parquet_bloomwriter.stores.listing import find_remote
 from parquet_bloomwriter.stores.open import check_url
 from tests.stores.whole.outcome import error_of
@@ -85,8 +84,8 @@ def base(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         fsspec.register_implementation(one.protocol, one, clobber=True)
     for operation in OPERATIONS:
         monkeypatch.setattr(Flaky, operation, _failing(operation))
-    monkeypatch.setattr(file_systems, "_WITH_RENAME", frozenset({"renaming"}))
-    monkeypatch.setattr(file_systems, "_PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(sftp_and_others, "_WITH_RENAME", frozenset({"renaming"}))
+    monkeypatch.setattr(sftp_and_others, "_PAUSES_S", (0.0, 0.0))
     yield f"{request.param}://d"
     _reset()
     Flaky.store.clear()

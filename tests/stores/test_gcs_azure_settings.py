@@ -9,7 +9,7 @@ from pathlib import Path
 
 _PROGRAM = """
 import os, sys
-from parquet_bloomwriter.stores.cloud_settings import GoogleConnection
+from parquet_bloomwriter.stores.gcs_azure_settings import GoogleConnection
 os.environ["GOOGLE_SERVICE_ACCOUNT"] = "/other.json"
 made = GoogleConnection(endpoint="http://x", service_account="{}").arguments()
 path = made["config"]["service_account"]
