@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.caches import make_room
 from parquet_bloomwriter.spark import jobs
+from parquet_bloomwriter.stores import gcs_azure_settings
 from parquet_bloomwriter.stores.s3 import client as s3
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from parquet_bloomwriter import (
 )
 from parquet_bloomwriter.errors import OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.rewrite.session import rewrite_session
+from parquet_bloomwriter.stores import sftp_and_others
 from parquet_bloomwriter.stores.listing import find_remote
 from parquet_bloomwriter.stores.open import check_url
 from tests.stores.whole.outcome import error_of
