@@ -221,7 +221,8 @@ class BloomFile:
             batch, facts, lookups.hashes, wanted, reader, places, lookups.of_drafts
         )
         batch.remember(leaf, places, self._hash_kind.dialect)
-        reader.raise_first_failure()
+        for error in reader.failures.values():
+            raise error
         return might.reshape(len(rows), count).any(axis=0) | lookups.unclear
 
     def _look_up_many(
