@@ -35,13 +35,22 @@ HOME = "_bloom_index"
 LOG = "_log"
 """Name of the log's folder, in the index's folder."""
 
-SCHEMES = ("s3://", "gs://", "abfss://", "hdfs://")
-"""Prefixes of the absolute path of an object or prefix; see `stores.open`."""
+_SPELLINGS = {
+    "s3": SPELLINGS["s3"],
+    "gs": SPELLINGS["gs"],
+    "abfss": ("abfs", "abfss"),
+    "hdfs": ("hdfs",),
+}
+"""Schemes of the stores that indexes can lie on (`stores.open`), each with its other spellings."""
+
+SCHEMES = tuple(f"{scheme}://" for scheme in _SPELLINGS)
+"""Prefixes of the absolute path of an object or prefix."""
 
 _NAME = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_.-]{0,127}")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?=/)")
-_SPELLINGS = (*SPELLINGS["s3"], *SPELLINGS["gs"], "abfs", "abfss", "hdfs")
-_ON_STORE = re.compile(rf"({'|'.join(_SPELLINGS)})://[^/]*", re.IGNORECASE)
+_ON_STORE = re.compile(
+    rf"({'|'.join(one for some in _SPELLINGS.values() for one in some)})://[^/]*", re.IGNORECASE
+)
 """Pattern of the part of a URL that names the bucket, the container and account, or the name
 node."""
 _HERE = ("", "localhost")

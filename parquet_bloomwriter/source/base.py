@@ -159,7 +159,10 @@ _MAX_WASTE_BYTES = 1024 * 1024
 
 
 class RangeReader(ABC):
-    """A source that reads by ranges; subclasses fetch the ranges."""
+    """A source that reads by ranges; subclasses fetch the ranges.
+
+    No method closes a source: whoever opens it, as a context, closes what it reads from.
+    """
 
     told_version: Hashable | None = None
     """Version of the file that was opened, as `remote.version_of` returns it; None if not known."""

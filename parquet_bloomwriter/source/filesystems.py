@@ -148,6 +148,10 @@ def is_fsspec(filesystem: object) -> bool:
 
 
 def _resolve(url: str) -> tuple[FileSystem, str]:
+    """Return the file system of a URL, and the path on it.
+
+    A file system of this package's own has a branch here, as HDFS has.
+    """
     import pyarrow as pa
     import pyarrow.fs as pafs
 

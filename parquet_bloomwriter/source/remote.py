@@ -287,6 +287,9 @@ def open_fsspec(
 ) -> Iterator[Source]:
     """Prepare to read a file on an fsspec file system. Nothing stays open.
 
+    If the file system has a method `open_source(path, name=...)`, the `RangeReader` that this
+    method returns reads the file; otherwise the file system's `cat_file` and `cat_ranges` do.
+
     Args:
         filesystem: Where it is.
         path: As that file system spells it, without the protocol.

@@ -13,7 +13,9 @@
 
 Whatever the kind: the new bytes are proved before they leave, and a name leads to the old file or
 to the new one. If an answer is lost, the store is asked what is there before anything else is done
-(`once`).
+(`once`). A new store seldom begins at `WholeStore`: if a rename puts files in place,
+`file_systems.NewNameStore` has all of this; if a request has a condition, `once.publish_once` has
+it, and `conditional` shows how.
 """
 
 from __future__ import annotations
@@ -158,8 +160,10 @@ class Store(ABC):
     """Endpoint of the store; stores differ in `endpoint` or `name`."""
 
     name: str
+    """Name of the bucket, or beginning of its URLs."""
 
     traffic: StoreTraffic
+    """Requests and bytes so far. Each method counts its own; reports show them."""
 
     @abstractmethod
     def spell(self, path: str, /) -> str:
@@ -167,7 +171,12 @@ class Store(ABC):
 
     @abstractmethod
     def state(self, path: str) -> State | None:
-        """Return the state of a file; None if there is none."""
+        """Return the state of a file; None if there is none.
+
+        Raises:
+            StoreProblem: Perhaps, if it is a folder. A `TableStore` that raises this has a `look`
+                of its own.
+        """
 
     @abstractmethod
     def opened(self, path: str) -> AbstractContextManager[Source]:
@@ -231,6 +240,8 @@ class Store(ABC):
         Raises:
             FileChanged: If there is one.
             OutcomeUnknown: If it cannot be found out whether the file was written.
+            StoreProblem, OSError: If it was certainly not written. After a lost answer, the store
+                looks what is there first.
         """
 
     @abstractmethod
@@ -239,6 +250,8 @@ class Store(ABC):
 
     def why_not_exclusive(self, folder: str) -> str:
         """Return why `create` may replace a file that another program makes meanwhile, or "".
+
+        A store whose `create` fails if there is a file returns "" in its own method.
 
         Args:
             folder: Where it may be tried with files of random names.
@@ -260,7 +273,10 @@ class Store(ABC):
 
 
 class TableStore(Store):
-    """A store that tables and indexes lie on; it gives every object an ETag, and lists ETags."""
+    """A store that tables and indexes lie on; it gives every object an ETag, and lists ETags.
+
+    If the store has no ETags, a text that differs for every version serves, in quotes (`hdfs`).
+    """
 
     @abstractmethod
     def read(
@@ -276,6 +292,8 @@ class TableStore(Store):
     @abstractmethod
     def objects(self, prefix: str, *, start_after: str = "") -> Iterator[Listed]:
         """Yield the objects whose keys begin with a prefix, which may end within a name.
+
+        Keys begin with no slash, on a store of paths either: its methods take keys and paths.
 
         Args:
             prefix: What keys begin with.
@@ -347,7 +365,7 @@ class WholeStore(Store):
         content_type: str = "",
         one_writer: bool = False,
     ) -> FileState:
-        """Write a file where there is none."""
+        """Write a file where there is none; a store that keeps ids of attempts has its own way."""
         del attempt, content_type, one_writer
         file = LocalFile(len(data))
         try:
@@ -406,10 +424,10 @@ class WholeStore(Store):
     def _publish(
         self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
-        """Write or replace a file, as `publish` says.
+        """Write or replace a file, and make the folders that are missing, as `publish` says.
 
-        If Ctrl-C comes while it is not certain which file is in place, OutcomeUnknown is raised
-        from it.
+        `publish` lets an OSError pass, so it must mean that nothing was written. If Ctrl-C comes
+        while it is not certain which file is in place, OutcomeUnknown is raised from it.
         """
 
     def place(self, path: str) -> Hashable:

@@ -1,4 +1,4 @@
-"""Open the store of a URL: `_OF_TABLES` is the table of kinds of stores.
+"""Open the store of a URL: `_OF_TABLES` is the table of kinds of stores that tables lie on.
 
     s3://bucket/key                                         boto3        `s3.store`
     gs://bucket/key                                         obstore      `conditional`
@@ -7,7 +7,8 @@
     all others, and HDFS without hdfs-native                fsspec, pyarrow  `sftp_and_others`
 
 `source.filesystems.SCHEMES` has other names of these schemes. Tables and indexes lie on the first
-four. A store gets its part of the settings in use (`source.settings`) here, when it is opened.
+four. `open_store` has a branch for each store that writes files as a whole. A store gets its part
+of the settings in use (`source.settings`) here, when it is opened.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class _Kind(NamedTuple):
     """A kind of store that tables can lie on."""
 
     split: Callable[[str], tuple[str, str]]
-    """Splits a URL into the part before the key, and the key."""
+    """Splits a URL into the part before the key, and the key; the slash between them is in neither.
+    """
 
     settings: Callable[[StoreSettings, str], Hashable]
     """Returns the part of all settings that counts for the part of the URL before the key."""

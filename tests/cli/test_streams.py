@@ -388,6 +388,7 @@ def test_help_has_every_command(invoke: Invoke) -> None:
         "inspect",
         "verify",
         "probe",
+        "get",
         "check-engine",
         "index",
     ]
@@ -399,7 +400,7 @@ def test_the_examples_work(invoke: Invoke, orders: Path) -> None:
         (orders.parent / name).write_bytes(orders.read_bytes())
     text = invoke("--help").stdout.partition("Examples:")[2].partition("Exit codes:")[0]
     commands = [line.strip() for line in text.splitlines() if line.strip()]
-    assert len(commands) == 12
+    assert len(commands) == 13
     function = f'bloomify() {{ "{sys.executable}" -m bloomify "$@"; }}\n'
     for command in commands:
         if "|" in command:

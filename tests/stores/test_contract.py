@@ -2,8 +2,10 @@
 """What every store does: one suite, which each store subclasses.
 
 A store is given by `opened`, which returns it and a folder of its own on it, and by `break_next`,
-which lets a request that creates a file fail, before it is carried out or after. `is_exclusive`
-and `has_tables` say what it can.
+which lets a request that creates a file fail: "never sent" is before it is carried out, "lost" is
+after; with `always`, whatever asks the store what is there fails, too. `is_exclusive` and
+`has_tables` say what it can. The tests skip silently what it cannot; they do not prove that
+commands find the store by its URL.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from parquet_bloomwriter.stores import once
 from parquet_bloomwriter.stores.base import LocalFile, TableStore, WholeStore, is_forbidden
 from parquet_bloomwriter.stores.hdfs import HdfsStore
 from parquet_bloomwriter.stores.log_entries import create_entry
-from parquet_bloomwriter.stores.open import open_any, open_place, open_store
+from parquet_bloomwriter.stores.open import normal_url, open_any, open_place, open_store
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from parquet_bloomwriter.stores.sftp_and_others import SftpStore
 from tests.stores.faults import Fault, Rule
@@ -89,6 +91,7 @@ class StoreContract:
         assert state is not None
         assert state.size == 10
         assert store.read_whole(path) == b"0123456789"
+        assert store.traffic.up >= 10
         with store.opened(path) as source:
             assert source.read_ranges([(8, 10), (0, 2)]) == [b"89", b"01"]
         store.remove(path)
@@ -149,6 +152,16 @@ class StoreContract:
         assert store.look(f"{folder}/{NAMES[1]}") == (10, False)
         assert store.look(f"{folder}/a b") == (None, True)
         assert store.look(f"{folder}/a") == (None, False)
+
+    def test_a_url_leads_to_the_store_that_spells_it(self, opened: tuple[Store, str]) -> None:
+        store, folder = opened
+        if not isinstance(store, TableStore):
+            return
+        url = store.spell(f"{folder}/a b")
+        assert normal_url(url) == url
+        place = open_place(url)
+        assert place.store.spell(place.path) == url
+        assert (place.store.endpoint, place.store.name) == (store.endpoint, store.name)
 
     def test_reads_are_of_one_version(self, opened: tuple[Store, str]) -> None:
         store, folder = opened
