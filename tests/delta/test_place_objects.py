@@ -10,7 +10,7 @@ import pytest
 from parquet_bloomwriter import clear_cache
 from parquet_bloomwriter.delta.place import is_table, place_of
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.stores import once
+from parquet_bloomwriter.stores import log_entries
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from parquet_bloomwriter.stores.s3 import client as s3_client
 from parquet_bloomwriter.stores.s3 import store as s3_store
@@ -35,7 +35,7 @@ def use(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(s3, "_FIRST_PAUSE_S", 0.001)
-    monkeypatch.setattr(once, "_LOOKS_S", (0.0, 0.01))
+    monkeypatch.setattr(log_entries, "_LOOKS_S", (0.0, 0.01))
     clear_cache()
     s3_client._client.cache_clear()  # noqa: SLF001  it knows another endpoint
 

@@ -21,7 +21,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from parquet_bloomwriter.errors import FileChanged, OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.source.settings import HdfsConnection
-from parquet_bloomwriter.stores import once
+from parquet_bloomwriter.stores import log_entries
 from parquet_bloomwriter.stores.base import LocalFile, TableStore, WholeStore, is_forbidden
 from parquet_bloomwriter.stores.hdfs import HdfsStore
 from parquet_bloomwriter.stores.log_entries import create_entry
@@ -75,7 +75,7 @@ class StoreContract:
 
     @pytest.fixture(autouse=True)
     def _short_pauses(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(once, "_LOOKS_S", (0.0, 0.01))
+        monkeypatch.setattr(log_entries, "_LOOKS_S", (0.0, 0.01))
         monkeypatch.setattr(s3, "_FIRST_PAUSE_S", 0.001)
 
     def test_files_come_and_go(self, opened: tuple[Store, str]) -> None:
