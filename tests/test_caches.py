@@ -56,6 +56,17 @@ def test_temporary_files_stay_where_threads_make_them(monkeypatch: pytest.Monkey
     assert Path(folder).is_dir()
 
 
+def test_a_client_of_a_store_is_of_the_keys_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    for key in ("old", "new", "old"):
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", f"of {key}")
+        client = s3.open_bucket("b", None).client
+        assert client._request_signer._credentials.access_key == key  # noqa: SLF001  boto3 shows none
+    assert s3._client.cache_info().maxsize  # noqa: SLF001  catalogs send new keys without end
+
+
 def test_threads_share_one_client_of_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
     import boto3
 

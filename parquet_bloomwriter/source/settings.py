@@ -14,6 +14,7 @@ use it at the same time. Secrets are left out of every text.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
@@ -85,7 +86,7 @@ class StoreSettings:
         """
         own = self.buckets.get(name)
         if isinstance(own, InvalidArgument):
-            raise own
+            raise copy(own)  # which gets a traceback and a file's name; the value never changes
         return self.of_other_bucket(name) if own is None else own
 
     def of_other_bucket(self, name: str) -> BucketSettings | None:  # noqa: ARG002

@@ -37,7 +37,7 @@ from parquet_bloomwriter.errors import (
     StoreProblem,
     UnsupportedFile,
 )
-from parquet_bloomwriter.source.filesystems import SCHEMES
+from parquet_bloomwriter.source.filesystems import SCHEMES, without_secrets
 from parquet_bloomwriter.stores.base import FileState, Listed, TableStore, WholeStore, quoted
 from parquet_bloomwriter.stores.lost_answers import NoAnswer, Refusal, publish_once
 from parquet_bloomwriter.stores.reader import ObjectReader
@@ -181,7 +181,8 @@ class ConditionalStore(WholeStore, TableStore):
         super().__init__()
         self.is_google = base.partition("://")[0] in _GOOGLE
         self.kind = "Google Cloud Storage" if self.is_google else "Azure Blob Storage"
-        self.endpoint = self.kind
+        # Caches tell stores apart by it: a bucket on an emulator may have the same name.
+        self.endpoint = self.kind if settings is None else without_secrets(settings.endpoint)
         self.name = base
         self._settings = settings
         self._store = self._connected(retries=_READ_RETRIES, timeout_s=_READ_TIMEOUT_S)

@@ -71,7 +71,7 @@ class OpenedUrl(NamedTuple):
 class _Kind(NamedTuple):
     """A kind of store that tables can lie on."""
 
-    split: Callable[[str], tuple[str, str]]
+    split: Callable[[StoreSettings, str], tuple[str, str]]
     """Splits a URL into the part before the key, and the key; the slash between them is in neither.
     """
 
@@ -82,19 +82,21 @@ class _Kind(NamedTuple):
     """Opens a store by the part of the URL before the key, and its settings, without a request."""
 
 
-def _split_s3(url: str) -> tuple[str, str]:
+def _split_s3(_: StoreSettings, url: str) -> tuple[str, str]:
     place = urls.parse_url(url)
     return f"s3://{place.bucket}", place.key
 
 
-def _split_hdfs(url: str) -> tuple[str, str]:
-    base, path = hdfs.split_url(url, settings_in_use().of_hdfs())
+def _split_hdfs(settings: StoreSettings, url: str) -> tuple[str, str]:
+    base, path = hdfs.split_url(url, settings.of_hdfs())
     return base, path.removeprefix("/")
 
 
 _S3 = len("s3://")
 _CLOUD = _Kind(
-    conditional.split_url, lambda settings, base: settings.of_cloud(base), ConditionalStore
+    lambda _, url: conditional.split_url(url),
+    lambda settings, base: settings.of_cloud(base),
+    ConditionalStore,
 )
 _OF_TABLES = {
     "s3": _Kind(
@@ -114,7 +116,7 @@ def normal_url(url: str) -> str:
     Raises:
         InvalidArgument: If it names no bucket, has secrets in it, or names no account of Azure.
     """
-    base, key = _OF_TABLES[store_kind(url)].split(url)
+    base, key = _OF_TABLES[store_kind(url)].split(settings_in_use(), url)
     if base.startswith("abfs"):
         base = f"abfss://{base.partition('://')[2]}"
         if "@" not in base:
@@ -133,8 +135,9 @@ def open_place(url: str) -> Place:
     """
     name = store_kind(url)
     kind = _OF_TABLES[name]
-    base, key = kind.split(url)
-    settings = kind.settings(settings_in_use(), base)
+    in_use = settings_in_use()  # once: another thread may change it
+    base, key = kind.split(in_use, url)
+    settings = kind.settings(in_use, base)
     if name == "s3":  # boto3's client is kept, and the environment is looked at each time
         return Place(kind.open(base, settings), key)
     environment = tuple(one for one in os.environ.items() if one[0].startswith(_VARIABLES))

@@ -6,6 +6,7 @@ import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from parquet_bloomwriter.iceberg.store import use_settings
 from parquet_bloomwriter.source.filesystems import locate
 from parquet_bloomwriter.source.settings import (
     BucketSettings,
+    HdfsConnection,
     StoreSettings,
     settings_in_use,
     use,
@@ -49,8 +51,25 @@ def test_every_way_to_a_store_hands_it_its_part() -> None:
     use(StoreSettings())
     assert opened._settings.endpoint == "http://gs.example"  # type: ignore[attr-defined]  # noqa: SLF001
     assert open_place("gs://b/k").store._settings is None  # type: ignore[attr-defined]  # noqa: SLF001
+    assert open_place("gs://b/k").store.endpoint != opened.endpoint  # by which caches know stores
     with pytest.raises(InvalidArgument, match="names no name node"):
         open_any("hdfs:///a/b")
+
+
+def test_a_store_is_of_one_value_while_another_thread_changes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("hdfs_native")
+    values = (HadoopSettings({}, {"fs.defaultFS": f"hdfs://n{i}:1"}) for i in count())
+    opened: list[tuple[str, HdfsConnection]] = []
+    monkeypatch.setattr("parquet_bloomwriter.stores.open.settings_in_use", lambda: next(values))
+    monkeypatch.setattr(
+        "parquet_bloomwriter.stores.hdfs.open_client", lambda *given: opened.append(given)
+    )
+    for open_it in (open_any, open_place):
+        open_it("hdfs:///a")
+    assert all(base == settings.default for base, settings in opened)
+    assert len(opened) == 2
 
 
 def test_settings_of_a_table_come_first_and_never_change_a_value() -> None:
@@ -61,8 +80,12 @@ def test_settings_of_a_table_come_first_and_never_change_a_value() -> None:
     after = settings_in_use()
     assert after.of_bucket("b") == BucketSettings(region="eu-west-1", is_anonymous=True)
     assert after.of_bucket("c") == before.of_bucket("b") == before.of_bucket("c")
-    with pytest.raises(InvalidArgument, match="signs requests"):
-        open_any("s3://signed/x")
+    found = []
+    for _ in range(2):
+        with pytest.raises(InvalidArgument, match="signs requests") as caught:
+            open_any("s3://signed/x")
+        found.append(caught.value)
+    assert found[0] is not found[1]  # else its traceback grows with each file
     use_settings({}, ["s3://b/x"])
     assert settings_in_use().of_bucket("b") == before.of_bucket("b")
     use(HadoopSettings())

@@ -195,7 +195,9 @@ def test_tags_that_are_hidden_are_not_taken_for_none() -> None:
             }
         ],
     )
+    with_rights = Client(get_object_tagging=[{"TagSet": [], "ResponseMetadata": {}}])
     bucket = bucket_of(client)
+    assert not attributes_of(bucket_of(with_rights), state(), target=bucket).notes
     for _ in range(2):
         found = attributes_of(bucket, state(), target=bucket)
         (note,) = found.notes

@@ -54,7 +54,7 @@ class SparkWorkers:
 
 
 def _settings_of(jobs: Sequence[Job]) -> Settings:
-    """Return the settings of this process for the buckets of files; None: boto3 finds them."""
+    """Return the settings of this process for the buckets of files; None: those of the session."""
     places = {place for job in jobs for place in (job.old, job.new) if is_s3(place)}
     of_bucket = settings_in_use().of_bucket
     return {bucket: of_bucket(bucket) for bucket in {parse_url(one).bucket for one in places}}

@@ -18,7 +18,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from parquet_bloomwriter.caches import register
+from parquet_bloomwriter.caches import make_room, register
 from parquet_bloomwriter.errors import StoreProblem, UnsupportedFile
 from parquet_bloomwriter.stores.s3.answers import S3Refusal, with_own_key
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
@@ -118,8 +118,9 @@ def attributes_of(bucket: S3Bucket, state: ObjectState, *, target: S3Bucket) -> 
     return Attributes(arguments={**arguments, **grants}, notes=(*notes, *lost))
 
 
-_show_tags: dict[tuple[str, str], bool] = {}
-"""Whether an object without a tag count has no tags, by endpoint and bucket."""
+_MAX_CLIENTS = 32
+_show_tags: dict[tuple[Any, str], bool] = {}
+"""Whether an object without a tag count has no tags, by bucket and client: its keys decide."""
 register(_show_tags.clear)
 
 
@@ -128,17 +129,18 @@ def _shows_tags(bucket: S3Bucket, key: str) -> bool:
 
     Amazon S3 tells the number only to those who may read the tags.
     """
-    place = (bucket.endpoint, bucket.name)
-    if place not in _show_tags:
+    place = (bucket.client, bucket.name)
+    known = _show_tags.get(place)
+    if known is None:
+        known = True
         try:
             _tags(bucket, key)
         except StoreProblem as error:
             refusal = error.__cause__
-            is_forbidden = isinstance(refusal, S3Refusal) and refusal.status == HTTPStatus.FORBIDDEN
-            _show_tags[place] = not is_forbidden
-        else:
-            _show_tags[place] = True
-    return _show_tags[place]
+            known = not (isinstance(refusal, S3Refusal) and refusal.status == HTTPStatus.FORBIDDEN)
+        make_room(_show_tags, most=_MAX_CLIENTS)
+        _show_tags[place] = known
+    return known
 
 
 def _tags(bucket: S3Bucket, key: str) -> list[tuple[str, str]]:

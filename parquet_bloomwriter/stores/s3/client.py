@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 
 _CONNECTIONS = 64
 _TIMEOUT_S = 60
+_MAX_CLIENTS = 32
+"""Maximum number of clients that are kept: catalogs send new keys again and again."""
+
+_VARIABLES = (
+    *("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_PROFILE"),
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION"),
+    *("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"),
+)
+"""Environment variables that boto3 reads once, when it makes a client."""
 
 
 def open_bucket(name: str, settings: BucketSettings | None) -> S3Store:
@@ -30,22 +39,17 @@ def open_bucket(name: str, settings: BucketSettings | None) -> S3Store:
     Raises:
         InvalidArgument: If boto3 is missing, or cannot make a client.
     """
-    if settings is not None:
-        endpoint, profile = settings.endpoint, None
-    else:
-        variables = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_PROFILE")
-        of_s3, of_all, profile = (os.environ.get(one) or None for one in variables)
-        endpoint = of_s3 or of_all
+    environment = tuple(os.environ.get(one) or None for one in _VARIABLES)
     with _opening:  # Else each thread that begins at the same time makes one of its own.
-        client = _client(endpoint, profile, settings)
+        client = _client(settings, environment)
     return S3Store(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
 
 
 _opening = Lock()
 
 
-@cache
-def _client(endpoint: str | None, profile: str | None, given: BucketSettings | None) -> Any:  # noqa: ANN401  boto3 has no types
+@lru_cache(_MAX_CLIENTS)
+def _client(given: BucketSettings | None, environment: tuple[str | None, ...]) -> Any:  # noqa: ANN401  boto3 has no types
     try:
         import boto3
         from botocore import UNSIGNED
@@ -58,6 +62,10 @@ def _client(endpoint: str | None, profile: str | None, given: BucketSettings | N
     from botocore.exceptions import BotoCoreError
     from botocore.session import Session
 
+    of_s3, of_all, profile = environment[:3]
+    endpoint = of_s3 or of_all
+    if given is not None:
+        endpoint, profile = given.endpoint, None
     has_keys = given is not None and given.access_key is not None
     is_by_path = endpoint is not None if given is None else given.path_style
     config = Config(
