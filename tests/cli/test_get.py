@@ -170,6 +170,23 @@ def test_rows_are_those_of_duckdb_with_an_index_and_without(lake: Path, invoke: 
     assert "bloomify index refresh lake --name ids" in shown.stderr
 
 
+def test_files_that_an_index_does_not_know_are_read_also_if_it_promises_to_know_all(
+    lake: Path, invoke: Invoke
+) -> None:
+    index.create("lake", ["id"], name="ids", contract="immutable")
+    new = pa.table({"id": [7919, -5], "name": ["new", "new"], "n": [99, 99]})
+    for name in ("kind=a/99.parquet", "kind=c/part-0"):
+        (lake / name).parent.mkdir(exist_ok=True)
+        pq.write_table(new, lake / name)
+    (lake.parent / "link").symlink_to(lake)
+    for given in ("lake", "link/", f"file://{lake}", "lake/kind=c/.."):
+        shown = invoke("get", given, "--where", "id = -5", "--columns", "n,kind")
+        assert shown.stdout.splitlines() == ["n,kind", "99,a", "99,c"], given
+        assert "2 files unknown to the index" in shown.stderr
+    part = invoke("get", "lake/kind=c", "--where", "id = 7919", "--columns", "n")
+    assert part.stdout.splitlines() == ["n", "99"]
+
+
 def test_rows_of_a_delta_table_with_an_index(folder: Path, invoke: Invoke) -> None:
     fields = [column("id", "long", 1), column("late", "string", 2), column("kind", "string", 3)]
     writer = Writer(folder / "shop", fields, ["kind"])

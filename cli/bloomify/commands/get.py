@@ -6,8 +6,10 @@ wrong prints nothing else. A pipe that is closed ends the command as the last ro
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -216,7 +218,7 @@ def _open(
 def _asker(source: str, condition: Expression, options: Options, console: Console) -> AskIndex:
     """Return a function that asks the indexes of a folder or table which files might match."""
 
-    def ask(table: Table | None) -> Iterable[str] | None:
+    def ask(table: Table | None, paths: Sequence[str]) -> Iterable[str] | None:
         from parquet_bloomwriter import index
         from parquet_bloomwriter.errors import BloomwriterError, IndexNotFound, IndexProblem
         from parquet_bloomwriter.index.homes import find_homes
@@ -227,14 +229,18 @@ def _asker(source: str, condition: Expression, options: Options, console: Consol
             return None
         state = None if table is None else table.version or None
         is_delta = table is not None and table.kind == DELTA
+        look_up = partial(
+            index.lookup,
+            source,
+            condition,
+            home=home,
+            version=table.version if table is not None and is_delta else None,
+            snapshot=None if is_delta else state,
+        )
         try:
-            report = index.lookup(
-                source,
-                condition,
-                home=home,
-                version=table.version if table is not None and is_delta else None,
-                snapshot=None if is_delta else state,
-            )
+            report = look_up()
+            if table is None and not report.was_listed:  # by contract; new files are not in it
+                report = look_up(files=_as_named(paths, source))
         except IndexNotFound:
             if home is not None:
                 raise
@@ -249,6 +255,12 @@ def _asker(source: str, condition: Expression, options: Options, console: Consol
         return report.paths
 
     return ask
+
+
+def _as_named(paths: Sequence[str], source: str) -> list[str]:
+    """Return the paths of a folder's files as an index takes them: on a store, URLs."""
+    scheme, sign, _ = source.partition("://")
+    return [one if os.path.isabs(one) or not sign else f"{scheme}://{one}" for one in paths]  # noqa: PTH117  as in the index
 
 
 def _index_notes(
