@@ -256,6 +256,17 @@ def test_a_file_is_whole_or_not_there(lake: Path, invoke: Invoke) -> None:
     assert invoke(*arguments, "out.csv").exit_code == 0
     assert _rows((lake.parent / "out.csv").read_text()) == _of_duckdb("true")
 
+    first = min(lake.rglob("*.parquet"))
+    (lake.parent / "link.parquet").symlink_to(first)
+    before = first.read_bytes()
+    for given, output in (
+        ("lake", str(first)),
+        (str(first), "link.parquet"),
+        ("lake/*/*.parquet", "lake/../" + str(first.relative_to(lake.parent))),
+    ):
+        own = invoke("get", given, "--where", "id < 100", "-o", output, "--overwrite")
+        assert (own.exit_code, first.read_bytes()) == (5, before)
+        assert "a file of an INPUT" in own.stderr
     taken = invoke(*arguments, "out.jsonl")
     assert taken.exit_code == 5
     assert "--overwrite" in taken.stderr
@@ -324,7 +335,7 @@ def test_ctrl_c_says_how_many_rows_were_printed() -> None:
 
 def test_long_conditions_come_from_files_and_pipes(lake: Path, invoke: Invoke) -> None:
     ids = f"id IN ({', '.join(map(str, range(20_000)))})\n  AND n = 3;\n"
-    (lake.parent / "ids.sql").write_text(ids)
+    (lake.parent / "ids.sql").write_text(ids, encoding="utf-8-sig")
     expected = _of_duckdb("id < 20000 AND n = 3")
     shown = invoke("get", "lake", "--where", "@ids.sql", "--where", "id < 1000")
     assert _rows(shown.stdout) == [row for row in expected if int(row[0]) < 1000]
@@ -336,6 +347,9 @@ def test_long_conditions_come_from_files_and_pipes(lake: Path, invoke: Invoke) -
         check=True,
     )
     assert _rows(piped.stdout) == expected
+    line = f"{sys.executable} -m bloomify get lake --where - <&-"
+    closed = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)  # noqa: S607
+    assert (closed.returncode, "standard input is closed" in closed.stderr) == (2, True)
     assert invoke("probe", "lake", "--where", "@ids.sql", "--quiet").exit_code == 0
     index.create("lake", ["id"], name="ids")
     for verb in ("lookup", "explain"):

@@ -135,6 +135,8 @@ def get(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
     has_condition = options["where"] or options["eq"]
     condition = condition_of(options) if has_condition else None
     with interruptible(console.bar), _pyarrow_errors():
+        if options["overwrite"]:
+            _check_is_no_input(options["output"], inputs, options)
         found = _open(inputs, condition, options, console)
         num_rows = _print(found, form, options, console)
     ctx.exit(ExitCode.OK if num_rows else ExitCode.CHECK_FAILED)
@@ -289,6 +291,27 @@ def _print(found: Sequence[Rows], form: str, options: Options, console: Console)
     except BrokenPipeError:
         discard(sys.stdout.fileno())
         return 1
+
+
+def _check_is_no_input(path: str, inputs: Sequence[str], options: Options) -> None:
+    """Refuse to replace a file by some of its own rows.
+
+    Raises:
+        UnsafeTarget: If the path is that of a file of an input.
+    """
+    from bloomify.runner import find
+    from parquet_bloomwriter.errors import UnsafeTarget
+
+    if not Path(path).is_file():
+        return
+    target = os.path.realpath(path)
+    for file in find(inputs, as_of(options)).files:
+        if file.filesystem is None and os.path.realpath(file.path) == target:
+            raise UnsafeTarget(
+                "this is a file of an INPUT, whose other rows would be lost",
+                path=path,
+                remedy="Choose another name.",
+            )
 
 
 def _new_file(path: str, *, overwrite: bool) -> AbstractContextManager[BinaryIO]:
