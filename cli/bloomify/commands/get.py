@@ -135,7 +135,7 @@ def get(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
     has_condition = options["where"] or options["eq"]
     condition = condition_of(options) if has_condition else None
     with interruptible(console.bar), _pyarrow_errors():
-        if options["overwrite"]:
+        if options["overwrite"] and options["output"] is not None:
             _check_is_no_input(options["output"], inputs, options)
         found = _open(inputs, condition, options, console)
         num_rows = _print(found, form, options, console)
