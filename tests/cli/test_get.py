@@ -232,8 +232,13 @@ def test_rows_of_an_iceberg_table_with_an_index(
             "get", url, "--where", "id = 2006", "--snapshot", str(last.parent_snapshot_id)
         )
         assert past.exit_code == 1
+    table.append(pa.table({"id": [7], "name": ["new"]}))
+    told = invoke("get", url, "--where", "id = 7")
+    assert _rows(told.stdout) == [["7", "new"]]
+    command = told.stderr.partition("Type: bloomify ")[2].split()
+    assert command == ["index", "refresh", url, "--name", "ids"]
     for path in map(type(folder), paths_of(table)):
-        if pq.read_table(path).column("id")[0].as_py() != 1000:
+        if pq.read_table(path).column("id")[0].as_py() not in (1000, 7):
             path.unlink()
     assert invoke("get", url, "--where", "id = 1004").exit_code == 0
 
