@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -526,9 +527,11 @@ def read_conditions(
 def _condition(given: str) -> str:
     if given != "-" and not given.startswith("@"):
         return given
+    if given == "-" and not sys.stdin:
+        raise click.BadParameter("standard input is closed")
     try:
         with click.open_file("-" if given == "-" else given[1:], encoding="utf-8") as stream:
-            text = str(stream.read()).strip().removesuffix(";")
+            text = str(stream.read()).removeprefix("\ufeff").strip().removesuffix(";")
     except OSError as error:
         raise click.BadParameter(f"{given[1:]}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -30,7 +30,7 @@ from parquet_bloomwriter.scan.table import find_table as find_plain_files
 from parquet_bloomwriter.table_files.find import LAST, AsOf, find_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -210,9 +210,10 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     return rows.batches(batch_size=batch_size)
 
 
-AskIndex: TypeAlias = "Callable[[Table | None], Iterable[str] | None]"
+AskIndex: TypeAlias = "Callable[[Table | None, Sequence[str]], Iterable[str] | None]"
 """A function that is called once the files of a source are known, with the Delta or Iceberg table,
-or None. It returns absolute paths or URLs of the only files that might match; None: any might."""
+or with None and the paths of the files, absolute on a disk, without scheme on a store. It returns
+absolute paths or URLs of the only files that might match; None: any might."""
 
 
 class Rows(Protocol):
@@ -292,7 +293,8 @@ def open_rows(  # noqa: PLR0913  all but the source by keyword
     )
     projection = _checked_columns(columns, table)
     if ask_index is not None:
-        kept = named(table.fragments, _keys(ask_index(None)), key=_key_of_fragment)
+        paths = [_key_of_fragment(one) for one in table.fragments]
+        kept = named(table.fragments, _keys(ask_index(None, paths)), key=_key_of_fragment)
         table = replace(table, fragments=tuple(kept))
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     refuse_file_name(projection, survivors.condition)
@@ -444,7 +446,7 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
         columns=projection,
         filters=filters,
         hash_kind=hash_kind,
-        among=None if ask_index is None else _keys(ask_index(table)),
+        among=None if ask_index is None else _keys(ask_index(table, ())),
     )
 
 

@@ -170,6 +170,23 @@ def test_rows_are_those_of_duckdb_with_an_index_and_without(lake: Path, invoke: 
     assert "bloomify index refresh lake --name ids" in shown.stderr
 
 
+def test_files_that_an_index_does_not_know_are_read_also_if_it_promises_to_know_all(
+    lake: Path, invoke: Invoke
+) -> None:
+    index.create("lake", ["id"], name="ids", contract="immutable")
+    new = pa.table({"id": [7919, -5], "name": ["new", "new"], "n": [99, 99]})
+    for name in ("kind=a/99.parquet", "kind=c/part-0"):
+        (lake / name).parent.mkdir(exist_ok=True)
+        pq.write_table(new, lake / name)
+    (lake.parent / "link").symlink_to(lake)
+    for given in ("lake", "link/", f"file://{lake}", "lake/kind=c/.."):
+        shown = invoke("get", given, "--where", "id = -5", "--columns", "n,kind")
+        assert shown.stdout.splitlines() == ["n,kind", "99,a", "99,c"], given
+        assert "2 files unknown to the index" in shown.stderr
+    part = invoke("get", "lake/kind=c", "--where", "id = 7919", "--columns", "n")
+    assert part.stdout.splitlines() == ["n", "99"]
+
+
 def test_rows_of_a_delta_table_with_an_index(folder: Path, invoke: Invoke) -> None:
     fields = [column("id", "long", 1), column("late", "string", 2), column("kind", "string", 3)]
     writer = Writer(folder / "shop", fields, ["kind"])
@@ -215,8 +232,13 @@ def test_rows_of_an_iceberg_table_with_an_index(
             "get", url, "--where", "id = 2006", "--snapshot", str(last.parent_snapshot_id)
         )
         assert past.exit_code == 1
+    table.append(pa.table({"id": [7], "name": ["new"]}))
+    told = invoke("get", url, "--where", "id = 7")
+    assert _rows(told.stdout) == [["7", "new"]]
+    command = told.stderr.partition("Type: bloomify ")[2].split()
+    assert command == ["index", "refresh", url, "--name", "ids"]
     for path in map(type(folder), paths_of(table)):
-        if pq.read_table(path).column("id")[0].as_py() != 1000:
+        if pq.read_table(path).column("id")[0].as_py() not in (1000, 7):
             path.unlink()
     assert invoke("get", url, "--where", "id = 1004").exit_code == 0
 
@@ -239,6 +261,17 @@ def test_a_file_is_whole_or_not_there(lake: Path, invoke: Invoke) -> None:
     assert invoke(*arguments, "out.csv").exit_code == 0
     assert _rows((lake.parent / "out.csv").read_text()) == _of_duckdb("true")
 
+    first = min(lake.rglob("*.parquet"))
+    (lake.parent / "link.parquet").symlink_to(first)
+    before = first.read_bytes()
+    for given, output in (
+        ("lake", str(first)),
+        (str(first), "link.parquet"),
+        ("lake/*/*.parquet", "lake/../" + str(first.relative_to(lake.parent))),
+    ):
+        own = invoke("get", given, "--where", "id < 100", "-o", output, "--overwrite")
+        assert (own.exit_code, first.read_bytes()) == (5, before)
+        assert "a file of an INPUT" in own.stderr
     taken = invoke(*arguments, "out.jsonl")
     assert taken.exit_code == 5
     assert "--overwrite" in taken.stderr
@@ -307,7 +340,7 @@ def test_ctrl_c_says_how_many_rows_were_printed() -> None:
 
 def test_long_conditions_come_from_files_and_pipes(lake: Path, invoke: Invoke) -> None:
     ids = f"id IN ({', '.join(map(str, range(20_000)))})\n  AND n = 3;\n"
-    (lake.parent / "ids.sql").write_text(ids)
+    (lake.parent / "ids.sql").write_text(ids, encoding="utf-8-sig")
     expected = _of_duckdb("id < 20000 AND n = 3")
     shown = invoke("get", "lake", "--where", "@ids.sql", "--where", "id < 1000")
     assert _rows(shown.stdout) == [row for row in expected if int(row[0]) < 1000]
@@ -319,6 +352,9 @@ def test_long_conditions_come_from_files_and_pipes(lake: Path, invoke: Invoke) -
         check=True,
     )
     assert _rows(piped.stdout) == expected
+    line = f"{sys.executable} -m bloomify get lake --where - <&-"
+    closed = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)  # noqa: S607
+    assert (closed.returncode, "standard input is closed" in closed.stderr) == (2, True)
     assert invoke("probe", "lake", "--where", "@ids.sql", "--quiet").exit_code == 0
     index.create("lake", ["id"], name="ids")
     for verb in ("lookup", "explain"):

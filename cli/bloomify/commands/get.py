@@ -6,8 +6,10 @@ wrong prints nothing else. A pipe that is closed ends the command as the last ro
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -134,6 +136,8 @@ def get(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
     has_condition = options["where"] or options["eq"]
     condition = condition_of(options) if has_condition else None
     with interruptible(console.bar), _pyarrow_errors():
+        if options["overwrite"] and options["output"] is not None:
+            _check_is_no_input(options["output"], inputs, options)
         found = _open(inputs, condition, options, console)
         num_rows = _print(found, form, options, console)
     ctx.exit(ExitCode.OK if num_rows else ExitCode.CHECK_FAILED)
@@ -217,7 +221,7 @@ def _open(
 def _asker(source: str, condition: Expression, options: Options, console: Console) -> AskIndex:
     """Return a function that asks the indexes of a folder or table which files might match."""
 
-    def ask(table: Table | None) -> Iterable[str] | None:
+    def ask(table: Table | None, paths: Sequence[str]) -> Iterable[str] | None:
         from parquet_bloomwriter import index
         from parquet_bloomwriter.errors import BloomwriterError, IndexNotFound, IndexProblem
         from parquet_bloomwriter.index.homes import find_homes
@@ -228,14 +232,18 @@ def _asker(source: str, condition: Expression, options: Options, console: Consol
             return None
         state = None if table is None else table.version or None
         is_delta = table is not None and table.kind == DELTA
+        look_up = partial(
+            index.lookup,
+            source,
+            condition,
+            home=home,
+            version=table.version if table is not None and is_delta else None,
+            snapshot=None if is_delta else state,
+        )
         try:
-            report = index.lookup(
-                source,
-                condition,
-                home=home,
-                version=table.version if table is not None and is_delta else None,
-                snapshot=None if is_delta else state,
-            )
+            report = look_up()
+            if table is None and not report.was_listed:  # by contract; new files are not in it
+                report = look_up(files=_as_named(paths, source))
         except IndexNotFound:
             if home is not None:
                 raise
@@ -250,6 +258,12 @@ def _asker(source: str, condition: Expression, options: Options, console: Consol
         return report.paths
 
     return ask
+
+
+def _as_named(paths: Sequence[str], source: str) -> list[str]:
+    """Return the paths of a folder's files as an index takes them: on a store, URLs."""
+    scheme, sign, _ = source.partition("://")
+    return [one if os.path.isabs(one) or not sign else f"{scheme}://{one}" for one in paths]  # noqa: PTH117  as in the index
 
 
 def _index_notes(
@@ -278,6 +292,27 @@ def _print(found: Sequence[Rows], form: str, options: Options, console: Console)
     except BrokenPipeError:
         discard(sys.stdout.fileno())
         return 1
+
+
+def _check_is_no_input(path: str, inputs: Sequence[str], options: Options) -> None:
+    """Refuse to replace a file by some of its own rows.
+
+    Raises:
+        UnsafeTarget: If the path is that of a file of an input.
+    """
+    from bloomify.runner import find
+    from parquet_bloomwriter.errors import UnsafeTarget
+
+    if not Path(path).is_file():
+        return
+    target = os.path.realpath(path)
+    for file in find(inputs, as_of(options)).files:
+        if file.filesystem is None and os.path.realpath(file.path) == target:
+            raise UnsafeTarget(
+                "this is a file of an INPUT, whose other rows would be lost",
+                path=path,
+                remedy="Choose another name.",
+            )
 
 
 def _new_file(path: str, *, overwrite: bool) -> AbstractContextManager[BinaryIO]:

@@ -10,6 +10,7 @@ import click
 
 from bloomify.console.table import wrapped
 from bloomify.views.index import command_line, partition_hint
+from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.layout import HOME
 from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.text import count, percent, safe, size
@@ -138,9 +139,9 @@ def _is(use: IndexUse, code: Code) -> bool:
 
 
 def _table_of(use: IndexUse, table: str) -> str:
-    """Return the table of an index: the named one, or one above it."""
+    """Return the table of an index: the named one, or one above it; Iceberg has names only."""
     home = os.path.dirname(use.folder)
-    if os.path.basename(home) != HOME:
+    if is_iceberg(table) or os.path.basename(home) != HOME:
         return table
     root = os.path.dirname(home)
     return table if root == os.path.abspath(table) else root
