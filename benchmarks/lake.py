@@ -64,9 +64,11 @@ def ways(folder: Path) -> dict[str, Callable[[int], int]]:
 
     def by_index(number: int) -> int:
         asked = f"id = {number}"
-        rows = open_rows(
-            str(folder), filters=asked, ask_index=lambda _: index.lookup(folder, asked).paths
-        )
+
+        def named(_: object, __: object) -> tuple[str, ...]:
+            return index.lookup(folder, asked).paths
+
+        rows = open_rows(str(folder), filters=asked, ask_index=named)
         return sum(batch.num_rows for batch in rows.batches(batch_size=8192))
 
     return {

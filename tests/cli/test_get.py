@@ -279,11 +279,11 @@ def test_a_file_is_whole_or_not_there(lake: Path, invoke: Invoke) -> None:
     data = bytearray(broken.read_bytes())
     data[4:2000] = bytes(1996)
     broken.write_bytes(data)
-    before = sorted(lake.parent.iterdir())
+    names = sorted(lake.parent.iterdir())
     for name, more in (("out.jsonl", ["--overwrite"]), ("new.parquet", [])):
         failed = invoke(*arguments, name, *more)
         assert failed.exit_code in (4, 6), failed.stderr
-        assert sorted(lake.parent.iterdir()) == before
+        assert sorted(lake.parent.iterdir()) == names
     assert (lake.parent / "out.jsonl").read_text() == whole
 
 
