@@ -7,7 +7,7 @@
   used: all writers have compared these in the same way.
 - `min` and `max` are deprecated: writers compared them as signed. They are used for signed and
   floating-point numbers only.
-- INT96, INTERVAL and unknown types have no order (`predicate.literals.coerce`).
+- INT96, INTERVAL and unknown types have no order (`predicate.literals.domain`).
 - Bounds of bytes may be truncated: a maximum is then a prefix, incremented; some writers forget to
   increment. So a value that begins with the maximum is not taken to be beyond it.
 - A minimum or maximum that is NaN tells nothing. Bounds say nothing about NaN among the values.

@@ -13,9 +13,9 @@
 
 Whatever the kind: the new bytes are proved before they leave, and a name leads to the old file or
 to the new one. If an answer is lost, the store is asked what is there before anything else is done
-(`once`). A new store seldom begins at `WholeStore`: if a rename puts files in place,
-`file_systems.NewNameStore` has all of this; if a request has a condition, `once.publish_once` has
-it, and `conditional` shows how.
+(`lost_answers`). A new store seldom begins at `WholeStore`: if a rename puts files in place,
+`sftp_and_others.NewNameStore` has all of this; if a request has a condition,
+`lost_answers.publish_once` has it, and `conditional` shows how.
 """
 
 from __future__ import annotations
