@@ -48,7 +48,7 @@ def _requests(proxy: Proxy, operation: str) -> list[Request]:
 def _two_groups(twins: Twins) -> None:
     """Write files of two sizes of filters, the larger ones of 128 KiB."""
     for n in range(24):
-        rows = 4 if n % 2 else 40_000
+        rows = 4 if n % 2 else 50_000
         values = pa.array(range(n * 100_000, n * 100_000 + rows), pa.int64())
         twins.write(f"f{n:02}.parquet", pa.table({"id": values}))
 
