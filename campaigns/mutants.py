@@ -245,7 +245,7 @@ def _meaning(code: str) -> str | None:
 
 
 def _copy(folder: Path) -> Path:
-    """Copy the files that git knows, as they are now, and the compiled kernels."""
+    """Copy the files of the working tree that git tracks, and the compiled kernels."""
     command = ["git", "-C", str(ROOT), "ls-files", "-z"]
     listed = subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
     for name in filter(None, listed.split("\0")):

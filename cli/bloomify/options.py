@@ -529,6 +529,8 @@ def _condition(given: str) -> str:
         return given
     if given == "-" and not sys.stdin:
         raise click.BadParameter("standard input is closed")
+    if given == "@":
+        raise click.BadParameter("the name of a file is missing after @")
     try:
         with click.open_file("-" if given == "-" else given[1:], encoding="utf-8") as stream:
             text = str(stream.read()).removeprefix("\ufeff").strip().removesuffix(";")

@@ -5,7 +5,7 @@
     new version     `RewrittenFile` says what a verb calls, in this order:
 
       choose_target   choose where the new version goes; nothing is written
-      begin           open it, where nobody sees it yet
+      begin           open it under a temporary name
       write           carry out the plan
       verify          prove that the new version is what the plan says
       commit          put it in its place

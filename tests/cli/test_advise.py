@@ -104,6 +104,7 @@ def test_queries_come_from_a_file_and_the_engine_is_in_the_json(
     assert found["index_shell_command"] is None
     assert reasons["id"].startswith("asked for in 1 of 2 queries, but by <")
     for wrong, says in (
+        ("@", "the name of a file is missing after @"),
         ("@nosuch.sql", "nosuch.sql: No such file"),
         ("id = =", "id = ="),
     ):

@@ -239,7 +239,7 @@ class ParquetForm:
         self._file.close()
 
     def abandon(self) -> None:
-        """Close the file, which nobody will see."""
+        """Close the temporary file, which the caller removes."""
         self._file.close()
 
     def _write_row_group(self) -> None:
