@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bloomify.console.help import section
+from bloomify.console.help import TABLES, section
 from bloomify.console.interruption import interruptible
 from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.progress import Bar
     from parquet_bloomwriter.tables.replacement import Limits
 
-_TABLES = "Tables"
-_table = section(_TABLES)
+_table = section(TABLES)
 
 
 commit_options = all_of(

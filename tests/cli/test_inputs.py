@@ -34,7 +34,6 @@ WHY = "a pipe can be neither read from its end nor verified nor replaced"
         ("insp", " Did you mean inspect?"),
         ("probe.pq", " Did you mean probe?"),
         ("events", ""),
-        ("help", ""),
         ("lookup", " Did you mean index lookup?"),
         ("refrsh", " Did you mean index refresh?"),
     ],
