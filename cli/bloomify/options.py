@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
-from bloomify.console.console import PrintingOptions
+from bloomify.console.console import LINES, OBJECT, PrintingOptions
 from bloomify.console.help import OTHER_OPTIONS, TABLES, check_no_command, complete_path, section
 
 if TYPE_CHECKING:
@@ -431,12 +431,38 @@ jobs_option = _other(
     help="Threads in all.  [default: all cores]",
 )
 
-printing_options = all_of(
-    _other(
-        "--json", "as_json", is_flag=True, help="Print one JSON object: docs/reference/output.md."
-    ),
+_levels = all_of(
     _other("-q", "--quiet", is_flag=True, is_rare=True, help="Print errors only."),
-    _other("-v", "--verbose", is_flag=True, help="Say how long it took, too."),
+    _other(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        help="Print lists in full, and how long it took.",
+    ),
+)
+
+printing_options = all_of(
+    _other("--json", "as_json", flag_value=OBJECT, help="Print JSON: docs/reference/output.md."),
+    _levels,
+)
+
+many_printing_options = all_of(
+    _other(
+        "--json",
+        "as_json",
+        flag_value=OBJECT,
+        help="Print one JSON object: docs/reference/output.md.",
+        brief="Print one JSON object; --jsonl: one for each file.",
+    ),
+    _other(
+        "--jsonl",
+        "as_json",
+        flag_value=LINES,
+        is_rare=True,
+        help="Print a JSON object for each file as soon as it is done, in a line of its own, and "
+        "one for the run at the end.",
+    ),
+    _levels,
 )
 
 
@@ -464,7 +490,7 @@ def as_of(options: Options) -> AsOf:
     return AsOf(version=options["version"], snapshot=options["snapshot"], branch=options["branch"])
 
 
-reading_options = all_of(jobs_option, state_options, printing_options)
+reading_options = all_of(jobs_option, state_options, many_printing_options)
 
 running_options = all_of(
     _file("--dry-run", is_flag=True, help="Write nothing; say what would be done."),
@@ -475,7 +501,7 @@ running_options = all_of(
         is_rare=True,
         help="With --dry-run: print the pieces of each new file, byte by byte.",
     ),
-    printing_options,
+    many_printing_options,
 )
 
 
@@ -612,7 +638,7 @@ def paths_options(*, help_: str) -> Decorator:
 
 
 def check_paths_options(options: Options, ctx: click.Context) -> None:
-    """Check that `--files`, `--null` and `--json` can be used together.
+    """Check that `--files`, `--null`, `--json` and `--jsonl` can be used together.
 
     Raises:
         click.UsageError: If they do not.
@@ -620,7 +646,8 @@ def check_paths_options(options: Options, ctx: click.Context) -> None:
     if options["null"] and not options["files"]:
         raise click.UsageError("--null goes with --files", ctx)
     if options["files"] and options["as_json"]:
-        raise click.UsageError("--files and --json exclude each other", ctx)
+        form = "--jsonl" if options["as_json"] == LINES else "--json"
+        raise click.UsageError(f"--files and {form} exclude each other", ctx)
 
 
 def path_end(options: Options) -> bytes:

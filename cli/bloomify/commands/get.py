@@ -138,7 +138,7 @@ def get(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
         show_conditions(ctx, find(inputs, as_of(options)).files[0], given=inputs[0])
     form = _form_of(options, ctx)
     quiet, verbose = options["quiet"], options["verbose"]
-    console = Console.open({"as_json": False, "quiet": quiet, "verbose": verbose})
+    console = Console.open({"as_json": None, "quiet": quiet, "verbose": verbose})
     has_condition = options["where"] or options["eq"]
     condition = condition_of(options) if has_condition else None
     with interruptible(console.bar), _pyarrow_errors():
