@@ -319,8 +319,10 @@ class FailureLog:
         """Print for each kind of failure how many further files failed, and name some."""
         for first, *more in self._paths.values():
             if more:
-                some = ", ".join(more[:_NAMED])
-                rest = f" and {len(more) - _NAMED:,} more" if len(more) > _NAMED else ""
+                named = len(more) if self.console.is_verbose else _NAMED
+                left = len(more) - named
+                some = ", ".join(more[:named])
+                rest = f" and {left:,} more; --verbose names them" if left > 0 else ""
                 others = count(len(more), "other file")
                 self.console.error(f"{others} failed in the same way as {first}: {some}{rest}.")
 

@@ -174,6 +174,9 @@ class AdviseReport:
     is_of_table: bool = False
     """Whether the files are those of a table, which may lack columns that were added later."""
 
+    is_partial: bool = False
+    """Whether only some columns of the files were judged."""
+
     @property
     def added(self) -> tuple[ColumnAdvice, ...]:
         """The columns with the verdict `ADD`, the best first."""
@@ -233,7 +236,7 @@ class AdviseReport:
         if not typed or not self.paths:
             return None
         words = ["bloomify", *map(_as_path, self.paths)]
-        is_every = len(typed) > _MOST_TYPED and not self._others(typed)
+        is_every = self._is_long(typed) and not self._others(typed)
         words += ["--all-columns"] if is_every else ["--columns", self._listed(typed)]
         if self.fpp != DEFAULT_FPP:
             words += ["--fpp", f"{self.fpp:g}"]
@@ -241,9 +244,13 @@ class AdviseReport:
 
     def _listed(self, typed: Sequence[str]) -> str:
         """Return a list for `--columns`, of patterns if there are many columns."""
-        if len(typed) > _MOST_TYPED:
+        if self._is_long(typed):
             typed = patterns_for(typed, self._others(typed))
         return ",".join(typed)
+
+    def _is_long(self, typed: Sequence[str]) -> bool:
+        """Return whether patterns may stand for names; columns that are unknown forbid it."""
+        return len(typed) > _MOST_TYPED and not self.is_partial
 
     def _others(self, typed: Sequence[str]) -> list[str]:
         """Return the columns that must not be chosen beside those that are typed."""

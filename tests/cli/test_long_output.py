@@ -85,6 +85,8 @@ def test_commands_that_read_name_some_files_and_all_that_are_faulty(
     invoke("lake", "--columns", "id", "--quiet")
     data = bytearray((lake / "29.parquet").read_bytes())
     one = inspect(lake / "29.parquet").filters[0]
+    assert one.length is not None
+    assert one.num_bytes is not None
     data[one.offset + one.length - one.num_bytes : one.offset + one.length] = bytes(one.num_bytes)
     (lake / "29.parquet").write_bytes(data)
     for verb, named in (("inspect", 20), ("verify", 21)):
@@ -163,10 +165,21 @@ def test_advice_on_many_columns_fits_a_screen_and_proposes_a_pattern(
     assert [line for line in lines if len(line) > 80] == []
     every = invoke("advise", wide.name, "--verbose").stdout
     assert all(f"\nattr_{at:03d} " in every for at in range(100))
+    some = ",".join(f"attr_{at:03d}" for at in range(30))
+    of_some = invoke("advise", wide.name, "--columns", some).stdout.splitlines()[-1]
+    assert set(of_some.rpartition(" ")[2].split(",")) == set(some.split(","))
     shell_command = json.loads(invoke("advise", wide.name, "--json").stdout)["shell_command"]
     assert invoke(*shell_command.replace("'", "").split()[1:]).exit_code == 0
     kept = {one.name for one in inspect(wide).columns}
     assert kept == {f"attr_{at:03d}" for at in range(100)}
+
+
+def test_all_columns_are_proposed_if_all_deserve_filters(wide: Path, invoke: Invoke) -> None:
+    table = pq.read_table(wide)
+    chosen = [name for name in table.column_names if name.startswith("attr")][:30]
+    pq.write_table(table.select(chosen), wide, row_group_size=200, use_dictionary=False)
+    invoke(wide.name, "--columns", chosen[0], "--quiet")
+    assert invoke("advise", wide.name).stdout.endswith("\nbloomify wide.parquet --all-columns\n")
 
 
 def test_long_tables_are_cut_and_plans_are_not(wide: Path, invoke: Invoke) -> None:
