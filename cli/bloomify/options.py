@@ -379,7 +379,7 @@ destination_options = all_of(
         help="Write here, and leave the input alone: a file, or a folder for many inputs; "
         "folders that are missing are made. "
         "Without it the file is replaced in place, atomically.",
-        brief="Write here, and leave the input as it is.",
+        brief="Write here. Without it, files are replaced in place.",
     ),
     _file(
         "--overwrite", is_flag=True, is_rare=True, help="Replace what exists at PATH of --output."

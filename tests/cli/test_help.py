@@ -61,6 +61,7 @@ def test_help_leads_to_the_page_of_a_command(invoke: Invoke) -> None:
 
 def test_help_on_tables_has_their_options(invoke: Invoke) -> None:
     page = invoke("help", "tables").stdout
+    assert invoke("-h", "tables").stdout == page
     context = click.Context(cli)
     for name in ("add", "verify"):
         command = cli.get_command(context, name)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from bloomify.console.help import ALL, TABLES, NoCommand, section, show_all, write_options
+from bloomify.console.help import ALL, TABLES, TOPIC, NoCommand, section, show_all, write_options
 from parquet_bloomwriter.text import nearest
 
-_TABLES = "tables"
 _TEXT = """\
 A TABLE is a Delta table, by its folder or URL, or an Iceberg table, as
 iceberg://CATALOG/NAMESPACE.TABLE. Files of a table get new versions by commits. Without --columns,
@@ -23,7 +22,7 @@ these properties.
 def help_(ctx: click.Context, /, words: tuple[str, ...], shows_all: bool) -> None:  # noqa: FBT001  click's
     """Show the page of a COMMAND, as in `help index create`, or of tables, by `help tables`."""
     page = ctx.find_root()
-    if words == (_TABLES,):
+    if words == (TOPIC,):
         click.echo(_tables(page))
         return
     if shows_all:
@@ -33,7 +32,7 @@ def help_(ctx: click.Context, /, words: tuple[str, ...], shows_all: bool) -> Non
             break
         command = page.command.get_command(page, word)
         if command is None:
-            near = nearest(word, (*page.command.list_commands(page), _TABLES))
+            near = nearest(word, (*page.command.list_commands(page), TOPIC))
             raise NoCommand(word, near, page)
         page = click.Context(command, info_name=word, parent=page)
     click.echo(page.get_help())

@@ -30,6 +30,9 @@ OTHER_OPTIONS = "Other options"
 TABLES = "Tables"
 """Section of the options of Delta and Iceberg tables, which no first page has."""
 
+TOPIC = TABLES.lower()
+"""The word after `help` that shows the options of tables."""
+
 ALL = "--help-all"
 _HELP = ("--help", "-h", ALL)
 _OWN_OPTIONS = (*_HELP, "--version", "-V")
@@ -216,7 +219,7 @@ class Verbs(LazyGroup):
         if not args and not ctx.resilient_parsing:
             click.echo(_START, err=True)
             ctx.exit(ExitCode.USAGE)
-        if args[1:] and args[0] in _HELP and args[1] in self.modules:
+        if args[1:] and args[0] in _HELP and args[1] in (*self.modules, TOPIC):
             words = [word for word in args[1:] if word[:1] != "-"]
             args = ["help", *words, *([ALL] if ALL in args else [])]
         if args and args[0] not in self.modules and args[0] not in _OWN_OPTIONS:
