@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack
 
 import click
 
-from bloomify.console.console import LINES, OBJECT
+from bloomify.console.console import LINES, MOST_ENTRIES, OBJECT
 from bloomify.console.interruption import interruptible
 from bloomify.console.messages import BUG_HINT, DEBUG, describe
-from bloomify.console.table import MOST_ENTRIES
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
 from bloomify.options import as_of
 from bloomify.views.base import Document, document_of, failure_document, line_of, print_json

@@ -189,6 +189,10 @@ def test_long_tables_are_cut_and_plans_are_not(wide: Path, invoke: Invoke) -> No
         assert len(re.findall(r"^(?:attr|sorted)_\d+  ", shown, re.MULTILINE)) == listed
         assert ("... and 110 more columns; --verbose lists them" in shown) is (listed == 20)
     assert invoke(*words, "--plan").stdout.count("\nfilter ") > 100
+    choice = invoke(wide.name)
+    assert choice.exit_code == 2
+    assert "\n  ... and 110 more columns; --verbose lists them\n" in choice.stderr
+    assert invoke(wide.name, "--verbose").stderr.count("  INT64\n") == 130
 
 
 @pytest.mark.usefixtures("lake")

@@ -330,7 +330,7 @@ def test_a_name_that_the_stream_cannot_spell(events: Path, command: Command) -> 
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [
-        (("--help",), ("numpy", "pyarrow")),
+        (("--help",), ("numpy", "pyarrow", "parquet_bloomwriter.reports.summary")),
         # NumPy's own `unique` loads the masked arrays.
         (("events.parquet", "--columns", "id"), ("numpy.ma", "pandas", "secrets", "fsspec")),
     ],

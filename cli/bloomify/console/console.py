@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 PROGRAM = "bloomify"
 
+MOST_ENTRIES = 20
+"""Most entries of a list; of a longer list, so many are shown, and the others are counted."""
+
 OBJECT, LINES = "object", "lines"
 """Forms of JSON: one object for a run, or one object in a line for each file and for the run."""
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bloomify.console.console import ASCII, LONGEST_LINE
+from bloomify.console.console import ASCII, LONGEST_LINE, MOST_ENTRIES
 from parquet_bloomwriter.reports.summary import Marks, Name
 from parquet_bloomwriter.text import count, name, safe, shorten, width
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.reports.summary import Column, Table
 
 T = TypeVar("T")
-
-MOST_ENTRIES = 20
-"""Most entries of a list; of a longer list, so many are shown, and the others are counted."""
 
 _COMMAND = re.compile(r"(?<=: )bloomify .+$")
 """A command at the end of a remark."""
