@@ -6,15 +6,25 @@ A string is one name, and one path: Python would take it for a sequence of its c
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from parquet_bloomwriter.errors import InvalidArgument
 
 if TYPE_CHECKING:
     StrPath = str | os.PathLike[str]
     Rate = float | str
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+TAKE_TABLES = (
+    "bloomify_table and strip_table take tables, and so do probe and read_table; find_files finds "
+    "the files of a table."
+)
+"""Remedy where a table is given to a function that takes one file."""
 
 
 def names_of(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -33,6 +43,27 @@ def paths_of(given: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
         InvalidArgument: If an element is no path.
     """
     return tuple(map(os.fspath, _several(given, (str, os.PathLike), "a path")))
+
+
+def source_by_position(
+    hint: str = 'conditions are filters="id = 3", and columns are columns=["id"]',
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator: the function refuses all but its source by position, and says why.
+
+    Args:
+        hint: The keywords of what may be given by position.
+    """
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def checked(*given: P.args, **options: P.kwargs) -> R:
+            if len(given) > 1:
+                raise TypeError(f"{function.__name__}() takes its source alone by position; {hint}")
+            return function(*given, **options)
+
+        return checked
+
+    return decorated
 
 
 def is_of_library(given: object, library: str, name: str) -> bool:

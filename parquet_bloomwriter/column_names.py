@@ -13,7 +13,7 @@ from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.text import near_pattern, safe, suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from parquet_bloomwriter.metadata import Footer, Leaf, Schema
 
@@ -43,6 +43,9 @@ _MAX_KNOWN = 64
 """Maximum number of file schemas that are cached; the files of a table have few."""
 
 _ORDINAL = "#"
+_LEAST_MATCHED = 3
+"""Least names that a proposed pattern stands for."""
+
 _WILD = re.compile(r"[*?]")
 
 
@@ -171,6 +174,40 @@ def matching_names(names: Iterable[str], pattern: str) -> tuple[str, ...]:
     letters = {"*": ".*", "?": "."}
     expression = re.compile("".join(letters.get(one, re.escape(one)) for one in pattern), re.DOTALL)
     return tuple(name for name in names if expression.fullmatch(name))
+
+
+def patterns_for(names: Sequence[str], others: Iterable[str]) -> tuple[str, ...]:
+    """Return few patterns and names that match all of `names`, and none of `others`.
+
+    A pattern is a beginning of names, up to their digits or their last underscore, hyphen or dot,
+    or an end from there. Names that share none stand for themselves.
+    """
+    hidden = tuple(others)
+    ends = dict.fromkeys(pattern for name in names for pattern in _ends_of(name))
+    found = {
+        pattern: dict.fromkeys(matching_names(names, pattern))
+        for pattern in ends
+        if not matching_names(hidden, pattern)
+    }
+    words, left = [], dict.fromkeys(names)
+    while left:
+        best = max(found, key=lambda pattern: len(found[pattern].keys() & left.keys()), default="")
+        matched = found.get(best, {}).keys() & left.keys()
+        if len(matched) < _LEAST_MATCHED:
+            break
+        words.append(best)
+        left = {name: None for name in left if name not in matched}
+    return (*words, *left)
+
+
+def _ends_of(name: str) -> Iterator[str]:
+    if _WILD.search(name):
+        return
+    if found := re.match(r"(.*\D)\d+$", name, re.DOTALL):
+        yield f"{found[1]}*"
+    if found := re.match(r"(.*[_.-])([^_.-]+)$", name, re.DOTALL):
+        yield f"{found[1]}*"
+        yield f"*{found[0][len(found[1]) - 1 :]}"
 
 
 def _is_pattern(leaves: Sequence[Column], name: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 import click
 
 from bloomify.console.console import PROGRAM, color, complain, discard
-from bloomify.console.help import Verbs
+from bloomify.console.help import Option, Verbs
 from bloomify.console.interruption import terminate
 from parquet_bloomwriter import __version__
 from parquet_bloomwriter.text import redacted
@@ -33,6 +33,7 @@ VERBS = (
     "get",
     "check-engine",
     "index",
+    "help",
 )
 """Commands in the order of the help page."""
 
@@ -76,12 +77,22 @@ Exit codes:
 One line sets up completion in bash, zsh and fish: docs/reference/command.md.
 """
 
+_BRIEF_EPILOG = """\b
+Examples: bloomify events.parquet --columns id,email
+          bloomify warehouse/ --all-columns --dry-run
+          bloomify probe warehouse/ --where "id = 42"
+Exit codes: 0 done, 1 no match or failed check, 2 usage, 3 some files failed
+"""
+
 
 @click.group(
     PROGRAM,
     cls=Verbs,
     modules={verb: f"bloomify.commands.{verb.replace('-', '_')}" for verb in VERBS},
     epilog=_EPILOG,
+    brief_epilog=_BRIEF_EPILOG,
+    help="Add Bloom filters to existing Parquet files, and use them. An INPUT is a file, a folder, "
+    "a pattern, or a Delta or Iceberg table, here or on a store.",
     subcommand_metavar="[COMMAND] INPUT... [OPTIONS]",
     options_metavar="",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -93,17 +104,13 @@ One line sets up completion in bash, zsh and fish: docs/reference/command.md.
     is_eager=True,
     expose_value=False,
     callback=lambda ctx, _, wanted: print_version(ctx) if wanted else None,
+    cls=Option,
+    is_rare=True,
     help="Show the version and exit.",
 )
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Add Bloom filters to existing Parquet files without rewriting their data, and use them.
-
-    An INPUT is a Parquet file, a folder, a glob pattern, or a Delta or Iceberg table, here or on a
-    store.
-    Where no command is named, `add` is meant; the options below are its options, and each command
-    has its own --help.
-    """
+    """Run a command."""
     ctx.color = color()
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
-from bloomify.console.console import PrintingOptions
-from bloomify.console.help import OTHER_OPTIONS, check_no_command, complete_path, section
+from bloomify.console.console import LINES, OBJECT, PrintingOptions
+from bloomify.console.help import OTHER_OPTIONS, TABLES, check_no_command, complete_path, section
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -201,6 +201,7 @@ def all_of(*decorators: Decorator) -> Callable[[Any], Any]:
 
 _file = section("Where the result goes")
 _other = section(OTHER_OPTIONS)
+_table = section(TABLES)
 
 
 def _files(
@@ -378,11 +379,15 @@ destination_options = all_of(
         help="Write here, and leave the input alone: a file, or a folder for many inputs; "
         "folders that are missing are made. "
         "Without it the file is replaced in place, atomically.",
+        brief="Write here. Without it, files are replaced in place.",
     ),
-    _file("--overwrite", is_flag=True, help="Replace what exists at PATH of --output."),
+    _file(
+        "--overwrite", is_flag=True, is_rare=True, help="Replace what exists at PATH of --output."
+    ),
     _file(
         "--backup",
         metavar="SUFFIX",
+        is_rare=True,
         help="Keep the old file under its name and SUFFIX. Only for a single INPUT whose folder "
         "holds no other Parquet file.",
     ),
@@ -393,21 +398,25 @@ destination_options = all_of(
         shell_complete=complete_path,
         help="Keep the old files in DIR, under the same relative paths. DIR lies outside of the "
         "inputs.",
+        brief="Keep the old files in DIR.",
     ),
     _file(
         "--force",
         is_flag=True,
+        is_rare=True,
         help="Replace a file although something outside refers to it (_metadata, .crc, a "
         "table format, the log of a Spark stream) or it has hard links.",
     ),
     _file(
         "--regenerate-crc",
         is_flag=True,
+        is_rare=True,
         help="Renew the Hadoop checksum file .NAME.crc beside the file.",
     ),
     _file(
         "--keep-time",
         is_flag=True,
+        is_rare=True,
         help="Give the new file the old file's time of modification, for folders that a Spark "
         "stream reads. Whoever looks at times alone (some caches, backups) does not notice the "
         "change. Only on disks.",
@@ -418,32 +427,59 @@ jobs_option = _other(
     "--jobs",
     metavar="N",
     callback=one(parse_count),
+    is_rare=True,
     help="Threads in all.  [default: all cores]",
 )
 
-printing_options = all_of(
+_levels = all_of(
+    _other("-q", "--quiet", is_flag=True, is_rare=True, help="Print errors only."),
     _other(
-        "--json", "as_json", is_flag=True, help="Print one JSON object: docs/reference/output.md."
+        "-v",
+        "--verbose",
+        is_flag=True,
+        help="Print lists in full, and how long it took.",
     ),
-    _other("-q", "--quiet", is_flag=True, help="Print errors only."),
-    _other("-v", "--verbose", is_flag=True, help="Say how long it took, too."),
+)
+
+printing_options = all_of(
+    _other("--json", "as_json", flag_value=OBJECT, help="Print JSON: docs/reference/output.md."),
+    _levels,
+)
+
+many_printing_options = all_of(
+    _other(
+        "--json",
+        "as_json",
+        flag_value=OBJECT,
+        help="Print one JSON object: docs/reference/output.md.",
+        brief="Print one JSON object; --jsonl: one for each file.",
+    ),
+    _other(
+        "--jsonl",
+        "as_json",
+        flag_value=LINES,
+        is_rare=True,
+        help="Print a JSON object for each file as soon as it is done, in a line of its own, and "
+        "one for the run at the end.",
+    ),
+    _levels,
 )
 
 
 state_options = all_of(
-    _other(
+    _table(
         "--version",
         metavar="N",
         type=click.IntRange(0),
         help="Read version N of Delta tables.  [default: the last]",
     ),
-    _other(
+    _table(
         "--snapshot",
         metavar="ID",
         type=int,
         help="Read this snapshot of Iceberg tables.  [default: the last]",
     ),
-    _other("--branch", metavar="NAME", help="Read this branch of Iceberg tables.  [default: main]"),
+    _table("--branch", metavar="NAME", help="Read this branch of Iceberg tables.  [default: main]"),
 )
 
 
@@ -454,17 +490,18 @@ def as_of(options: Options) -> AsOf:
     return AsOf(version=options["version"], snapshot=options["snapshot"], branch=options["branch"])
 
 
-reading_options = all_of(jobs_option, state_options, printing_options)
+reading_options = all_of(jobs_option, state_options, many_printing_options)
 
 running_options = all_of(
+    _file("--dry-run", is_flag=True, help="Write nothing; say what would be done."),
     jobs_option,
-    _other("--dry-run", is_flag=True, help="Write nothing; say what would be done."),
     _other(
         "--plan",
         is_flag=True,
+        is_rare=True,
         help="With --dry-run: print the pieces of each new file, byte by byte.",
     ),
-    printing_options,
+    many_printing_options,
 )
 
 
@@ -473,6 +510,7 @@ def dialect_options(section_: str, *, help_: str) -> Decorator:
     return all_of(
         section(section_)(
             "--dialect",
+            is_rare=True,
             type=click.Choice(["xxhash", "murmur3"]),
             default="xxhash",
             show_default=True,
@@ -481,6 +519,7 @@ def dialect_options(section_: str, *, help_: str) -> Decorator:
         ),
         section(section_)(
             "--murmur3-seed",
+            is_rare=True,
             metavar="N",
             type=click.IntRange(0, 0xFFFFFFFF),
             default=0,
@@ -503,7 +542,7 @@ def columns_option(*, help_: str, default: str, section_: str) -> Decorator:
     return names_option("-c", "--columns", section_=section_, help_=text)
 
 
-def names_option(*names: str, section_: str, help_: str) -> Decorator:
+def names_option(*names: str, section_: str, help_: str, brief: str | None = None) -> Decorator:
     """Add an option of these names that takes lists of columns."""
     return section(section_)(
         *names,
@@ -512,6 +551,7 @@ def names_option(*names: str, section_: str, help_: str) -> Decorator:
         callback=split_columns,
         shell_complete=complete_columns,
         help=help_,
+        brief=brief,
     )
 
 
@@ -553,6 +593,7 @@ condition_options = all_of(
         callback=read_conditions,
         help="Condition as in a WHERE clause: \"id = 42 AND kind IN ('a', 'b')\". Of several, all "
         "must hold. @FILE reads a long one from a file, and - from standard input.",
+        brief="Condition, as in \"id = 42 AND kind IN ('a', 'b')\"; @FILE and - read it.",
     ),
     _asked(
         "--eq",
@@ -561,6 +602,7 @@ condition_options = all_of(
         callback=split_pairs,
         help="The same as COLUMN = 'VALUE', whatever characters are in VALUE: for scripts. "
         "Repeatable.",
+        brief="The same as COLUMN = 'VALUE', for scripts.",
     ),
 )
 
@@ -596,7 +638,7 @@ def paths_options(*, help_: str) -> Decorator:
 
 
 def check_paths_options(options: Options, ctx: click.Context) -> None:
-    """Check that `--files`, `--null` and `--json` can be used together.
+    """Check that `--files`, `--null`, `--json` and `--jsonl` can be used together.
 
     Raises:
         click.UsageError: If they do not.
@@ -604,7 +646,8 @@ def check_paths_options(options: Options, ctx: click.Context) -> None:
     if options["null"] and not options["files"]:
         raise click.UsageError("--null goes with --files", ctx)
     if options["files"] and options["as_json"]:
-        raise click.UsageError("--files and --json exclude each other", ctx)
+        form = "--jsonl" if options["as_json"] == LINES else "--json"
+        raise click.UsageError(f"--files and {form} exclude each other", ctx)
 
 
 def path_end(options: Options) -> bytes:
@@ -626,6 +669,7 @@ home_option = _index(
 one_writer_option = _index(
     "--one-writer",
     is_flag=True,
+    is_rare=True,
     help="You promise that no other process changes the index at the same time. Only needed if the "
     "index is on a store that ignores conditional requests.",
 )

@@ -14,15 +14,16 @@ import os
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack
 
 import click
 
+from bloomify.console.console import LINES, MOST_ENTRIES, OBJECT
 from bloomify.console.interruption import interruptible
 from bloomify.console.messages import BUG_HINT, DEBUG, describe
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
 from bloomify.options import as_of
-from bloomify.views.base import Document, document_of, failure_document, json_text
+from bloomify.views.base import Document, document_of, failure_document, line_of, print_json
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 from parquet_bloomwriter.text import count, safe
 
@@ -46,7 +47,6 @@ T = TypeVar("T")
 
 _NAMED = 3
 """Most files that are named of those that failed in the same way."""
-
 
 _COUNTED = 10
 """Number of files without anything to show from which they are counted, not listed."""
@@ -88,7 +88,7 @@ def rewrite_files(
     run = _Run(
         view=view,
         console=console,
-        as_json=options["as_json"],
+        form=options["as_json"],
         is_single=_is_single_path(inputs),
         has_details=options["plan"],
         is_dry=options["dry_run"],
@@ -102,6 +102,7 @@ def rewrite_files(
     )
     _check_outputs(places)
     run.passed_over = left.groups()
+    run.is_many = len(places) >= _COUNTED
     run.is_single = run.is_single and [place.path for place in places] == list(inputs)
     sizes = {place.path: place.size for place in places}
 
@@ -176,12 +177,12 @@ def read_files(  # noqa: PLR0913  the frame's parts
         run = _Run(
             view=view,
             console=console,
-            as_json=options["as_json"],
+            form=options["as_json"],
             is_single=is_single(inputs, locations),
             has_details=has_details,
             is_together=is_together,
             reads_only=True,
-            counts_lacking=len(locations) >= _COUNTED,
+            is_many=len(locations) >= _COUNTED,
             tables=found.tables,
             passed_over=found.passed_over,
         )
@@ -317,8 +318,10 @@ class FailureLog:
         """Print for each kind of failure how many further files failed, and name some."""
         for first, *more in self._paths.values():
             if more:
-                some = ", ".join(more[:_NAMED])
-                rest = f" and {len(more) - _NAMED:,} more" if len(more) > _NAMED else ""
+                named = len(more) if self.console.is_verbose else _NAMED
+                left = len(more) - named
+                some = ", ".join(more[:named])
+                rest = f" and {left:,} more; --verbose names them" if left > 0 else ""
                 others = count(len(more), "other file")
                 self.console.error(f"{others} failed in the same way as {first}: {some}{rest}.")
 
@@ -329,7 +332,9 @@ class _Run(Generic[R]):
 
     view: View[R]
     console: Console
-    as_json: bool
+    form: str | None
+    """The form of the JSON; None for text."""
+
     is_single: bool
     """Whether a single file was named, and not found in a folder."""
 
@@ -355,8 +360,12 @@ class _Run(Generic[R]):
     """Whether a new version of a file was written."""
 
     documents: list[Document] = field(default_factory=list)
-    counts_lacking: bool = False
+    is_many: bool = False
     """Whether there are so many files that those with nothing to show may be counted only."""
+
+    num_named: int = 0
+    num_unnamed: int = 0
+    """Number of files that were read and not named, because there are too many."""
 
     lacking: dict[str, list[str]] = field(default_factory=dict)
     """Headlines of files with nothing else to show, by what they lack."""
@@ -368,13 +377,13 @@ class _Run(Generic[R]):
 
     def take_all(self, outcomes: Iterable[FileOutcome[R]]) -> ExitCode:
         """Print the result of each file, then the summary, and return the exit code."""
-        if not (self.as_json or self.console.is_quiet):
+        if not (self.form or self.console.is_quiet):
             for table in self.tables:
                 self.console.result(table_headline(table))
         for outcome in outcomes:
             error = outcome.error
             if isinstance(error, BloomwriterError | OSError):
-                self.failures.add(error, path=outcome.path, output=outcome.output)
+                self._fail(error, path=outcome.path, output=outcome.output)
             elif error is not None:  # `guarded` passes it on for its traceback.
                 raise error
             if outcome.report is not None:
@@ -387,8 +396,8 @@ class _Run(Generic[R]):
     def refuse(self, absent: Sequence[OSError], *, num_inputs: int) -> ExitCode:
         """Print the inputs that are missing, and that the others were not changed."""
         for error in absent:
-            self.failures.add(error, path=error.filename, is_alone=True)
-        if self.as_json:
+            self._fail(error, path=error.filename, is_alone=True)
+        if self.form:
             return self._finish()
         if num_inputs > len(absent):
             self.console.error("no file was changed, as not all of them are there.")
@@ -400,7 +409,9 @@ class _Run(Generic[R]):
         self.view.collect(report)
         for complaint in self.view.complaints(report):
             self.console.error(complaint)
-        if self.as_json:
+        if self.form == LINES:
+            self.console.result(line_of("file", self.view.document(report)))
+        elif self.form == OBJECT:
             self.documents.append(self.view.document(report))
         elif not self.console.is_quiet:
             self._show(report)
@@ -408,31 +419,48 @@ class _Run(Generic[R]):
     def _show(self, report: R) -> None:
         if self.is_together:
             return
-        lack = self.view.lack(report) if self.counts_lacking and not self.has_details else ""
+        is_short = self.is_many and not (self.has_details or self.console.is_verbose)
+        lack = self.view.lack(report) if is_short else ""
         if lack:
             self.lacking.setdefault(lack, []).append(self.view.headline(report))
             return
+        if is_short and self.num_named >= MOST_ENTRIES and not self.view.is_named(report):
+            self.num_unnamed += 1
+            return
+        self.num_named += 1
         gap = "\n" if self.has_details and self.num_done > 1 else ""
         self.console.result(gap + self.view.headline(report))
         if self.is_single or self.view.is_brief or self.has_details:
             details = self.view.details(report, columns=self.console.columns)
             self._print_below(details, gap=not self.view.is_brief)
 
+    def _fail(self, error: Exception, *, path: str, **where: Any) -> None:  # noqa: ANN401  of `add`
+        """Record a failure; with a line for each file, it has a line, too."""
+        self.failures.add(error, path=path, **where)
+        if self.form == LINES:
+            self.console.result(line_of("failed", self.failures.documents[-1]))
+
     def _show_lacking(self) -> None:
+        if self.num_unnamed:
+            more = count(self.num_unnamed, "more file")
+            self.console.result(f"... and {more}; --verbose names them")
         for lack, headlines in self.lacking.items():
             is_short = len(headlines) < _COUNTED
-            for line in headlines if is_short else [f"{count(len(headlines), 'file')}: {lack}"]:
+            counted = f"{count(len(headlines), 'file')}: {lack}; --verbose names them"
+            for line in headlines if is_short else [counted]:
                 self.console.result(line)
 
     def _finish(self) -> ExitCode:
         """Print the JSON or the summary."""
         num_files = self.num_done + len(self.failures.codes)
-        if self.as_json:
+        if self.form:
             lists = {"files": self.documents, "failed": self.failures.documents}
             facts = {**self.view.overall(), **table_documents(self.tables)}
             facts |= passed_over_documents(self.passed_over)
-            seconds = self.console.seconds
-            self.console.result(json_text(self.view.command, seconds=seconds, **facts, **lists))
+            if self.form == LINES:
+                facts |= {"num_done": self.num_done, "num_failed": len(self.failures.codes)}
+                lists = {}
+            print_json(self.view.command, facts, lists, self.console, form=self.form)
         elif not self.console.is_quiet and (self.is_together or not self.is_single):
             self._sum_up(num_files)
         return exit_code_of_run(self.failures.codes, num_files=num_files, passed=self.view.passed)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bloomify.console.help import section
+from bloomify.console.help import TABLES, section
 from bloomify.console.interruption import interruptible
 from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.options import all_of, one, parse_count, parse_size
 from bloomify.runner import guarded, note_indexes
-from bloomify.views.base import document_of, failure_document, json_text
+from bloomify.views.base import document_of, failure_document, print_json
 from parquet_bloomwriter.errors import BloomwriterError
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.progress import Bar
     from parquet_bloomwriter.tables.replacement import Limits
 
-_TABLES = "Tables"
-_table = section(_TABLES)
+_table = section(TABLES)
 
 
 commit_options = all_of(
@@ -169,7 +168,7 @@ def _show(
 
     if options["as_json"]:
         document = None if report is None else document_of(report)
-        seconds = console.seconds
-        console.result(json_text(command, seconds=seconds, table=document, failed=failed))
+        lists = {"failed": failed}
+        print_json(command, {"table": document}, lists, console, form=options["as_json"])
     elif report is not None and not options["quiet"]:
         console.result(table_text(report, columns=console.columns))

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from parquet_bloomwriter.column_names import patterns_for
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.summary import Column, Name, Remark, Summary, Table, quantity
-from parquet_bloomwriter.text import count, listed, name, percent, rate, safe, size
+from parquet_bloomwriter.text import count, listed, listed_names, name, percent, rate, safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from parquet_bloomwriter.advising.column_profile import ColumnProfile
     from parquet_bloomwriter.advising.queries import ColumnUse
@@ -173,6 +174,9 @@ class AdviseReport:
     is_of_table: bool = False
     """Whether the files are those of a table, which may lack columns that were added later."""
 
+    is_partial: bool = False
+    """Whether only some columns of the files were judged."""
+
     @property
     def added(self) -> tuple[ColumnAdvice, ...]:
         """The columns with the verdict `ADD`, the best first."""
@@ -220,19 +224,39 @@ class AdviseReport:
         typed = list(filter(None, map(self.typed, gaining)))
         if not (is_many and typed and len(self.paths) == 1):
             return None
-        return shlex.join(
-            ["bloomify", "index", "create", _as_path(self.paths[0]), "--columns", ",".join(typed)]
-        )
+        place = _as_path(self.paths[0])
+        return shlex.join(["bloomify", "index", "create", place, "--columns", self._listed(typed)])
 
     def command_for(self, columns: Iterable[ColumnAdvice]) -> str | None:
-        """Return the shell command that adds filters on these columns, or None."""
+        """Return the shell command that adds filters on these columns, or None.
+
+        Columns that have filters already may be among those that it chooses: they are kept.
+        """
         typed = list(filter(None, map(self.typed, columns)))
         if not typed or not self.paths:
             return None
-        words = ["bloomify", *map(_as_path, self.paths), "--columns", ",".join(typed)]
+        words = ["bloomify", *map(_as_path, self.paths)]
+        is_every = self._is_long(typed) and not self._others(typed)
+        words += ["--all-columns"] if is_every else ["--columns", self._listed(typed)]
         if self.fpp != DEFAULT_FPP:
             words += ["--fpp", f"{self.fpp:g}"]
         return shlex.join(words)
+
+    def _listed(self, typed: Sequence[str]) -> str:
+        """Return a list for `--columns`, of patterns if there are many columns."""
+        if self._is_long(typed):
+            typed = patterns_for(typed, self._others(typed))
+        return ",".join(typed)
+
+    def _is_long(self, typed: Sequence[str]) -> bool:
+        """Return whether patterns may stand for names; columns that are unknown forbid it."""
+        return len(typed) > _MOST_TYPED and not self.is_partial
+
+    def _others(self, typed: Sequence[str]) -> list[str]:
+        """Return the columns that must not be chosen beside those that are typed."""
+        names = set(typed)
+        kept = Advice.HAS_FILTER
+        return [c.name for c in self.columns if c.name not in names and c.verdict is not kept]
 
     def __str__(self) -> str:
         """Return a line for the files, one for each column, and the command."""
@@ -268,6 +292,9 @@ class AdviseReport:
 
 DEFAULT_FPP = 0.01
 """The false positive probability that `bloomify` takes by default."""
+
+_MOST_TYPED = 20
+"""Most names of columns in a command; of more columns, patterns are proposed."""
 
 _MANY_FILES = 50
 """Files of one input from which an index is worth its upkeep."""
@@ -337,7 +364,7 @@ def notes_of(report: AdviseReport) -> list[Remark]:
     for column in report.ranked:
         for note in column.notes:
             notes[note].append(name(column.name))
-    remarks = [Remark("note", f"{', '.join(names)}: {note}") for note, names in notes.items()]
+    remarks = [Remark("note", f"{listed_names(names)}: {note}") for note, names in notes.items()]
     if report.index_command is not None:
         mean = size(report.size // report.num_files)
         remarks.append(

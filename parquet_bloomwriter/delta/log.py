@@ -117,11 +117,12 @@ def _list(place: TablePlace, version: int | None) -> _Listing:
             if hint in found.checkpoints:
                 return found
         return _Listing(place.list_log())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise InvalidArgument(
             "there is no Delta table here",
             path=place.root,
-            remedy="Name the folder that has the table's _delta_log.",
+            remedy="Name the folder that has the table's _delta_log. A plain file is for bloomify, "
+            "strip and inspect; for_each_file applies them to the files of a plain folder.",
         ) from None
 
 
@@ -129,7 +130,7 @@ def _hint(place: TablePlace) -> int | None:
     """Return the version of the last checkpoint by `_last_checkpoint`, which may be wrong."""
     try:
         noted = json.loads(place.read_log(LAST_CHECKPOINT))
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     version = noted.get("version") if isinstance(noted, dict) else None
     return version if isinstance(version, int) and version >= 0 else None

@@ -62,7 +62,8 @@ class FileProbe:
 
     JSON: ClassVar = (
         *("path", "verdict", "num_rows", "num_row_groups", "num_skipped_bytes"),
-        *("is_excluded", "requests", "bytes_read", "surviving", "row_groups"),
+        *("excluded_by_path=is_excluded", "is_excluded"),
+        *("requests", "bytes_read", "surviving", "row_groups"),
     )
     path: str | None
     """Name that the caller gave to the file; None for a buffer or an open file without a name."""

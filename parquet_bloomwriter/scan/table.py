@@ -186,7 +186,8 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
     for name in options.keys() - inspect.signature(pq.ParquetDataset).parameters.keys():
         raise TypeError(
-            f"neither this library nor pyarrow has an argument {name!r}; conditions are filters="
+            f"neither this library nor pyarrow has an argument {name!r}; conditions are filters=, "
+            "and with scan_polars .filter(...)"
         )
 
 

@@ -10,7 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from parquet_bloomwriter.arguments import is_of_library
+from parquet_bloomwriter.arguments import TAKE_TABLES, is_of_library
 from parquet_bloomwriter.errors import InvalidArgument, StoreProblem, redact, redacting
 from parquet_bloomwriter.text import words_of
 
@@ -155,6 +155,9 @@ def _resolve(url: str) -> tuple[FileSystem, str]:
     import pyarrow as pa
     import pyarrow.fs as pafs
 
+    if url.startswith("iceberg://"):
+        problem = f'"{without_secrets(url)}" is a table, and this takes files'
+        raise InvalidArgument(problem, remedy=TAKE_TABLES)
     if is_hdfs(url):
         from parquet_bloomwriter.source.hdfs import is_installed, split_url
 

@@ -11,8 +11,10 @@ import contextlib
 import os
 import stat
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.arguments import TAKE_TABLES
 from parquet_bloomwriter.errors import (
     FileChanged,
     FileProblem,
@@ -217,6 +219,8 @@ def check_regular(found: os.stat_result, *, name: str) -> None:
         kind = stat.S_IFMT(found.st_mode)
         what = _KINDS.get(kind, "no regular file")
         remedy = _REMEDIES.get(kind, ("Name a regular file.",))
+        if kind == stat.S_IFDIR and (Path(name) / "_delta_log").is_dir():
+            what, remedy = "the folder of a Delta table", (TAKE_TABLES,)
         raise UnsupportedFile(f"this is {what}", path=name, remedy=remedy)
 
 

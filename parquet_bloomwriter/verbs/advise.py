@@ -134,6 +134,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
             engine=engine,
             columns=advice,
             is_of_table=isinstance(source, TableFile),
+            is_partial=len(chosen) < len(footer.leaves),
         )
 
 
@@ -173,6 +174,7 @@ def merge_advice(
         engine=reports[0].engine,
         columns=tuple(_merged(same, reports) for same in columns.values()),
         is_of_table=any(report.is_of_table for report in reports),
+        is_partial=any(report.is_partial for report in reports),
     )
     return replace(merged, columns=tuple(_noted(one, merged) for one in merged.columns))
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.arguments import names_of, source_by_position
 from parquet_bloomwriter.column_names import check_is_one_name
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument, redacting
 from parquet_bloomwriter.hashing import XXHASH, HashKind
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65_536
 
 
+@source_by_position()
 @redacting()
 def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     source: object,
@@ -152,6 +153,7 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     return scan(find_survivors(table, filters, probes=False))
 
 
+@source_by_position()
 def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     source: object,
     *,
@@ -301,6 +303,7 @@ def open_rows(  # noqa: PLR0913  all but the source by keyword
     return _PlainRows(table=table, projection=projection, survivors=survivors)
 
 
+@source_by_position()
 def dataset(  # noqa: PLR0913  all but the source by keyword
     source: object,
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.arguments import names_of, source_by_position
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.scan.polars_source import (
     RowsOfFiles,
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.scan.polars_source import Rows
 
+_HINT = "conditions are for .filter(...), and columns are columns=[...]"
 
+
+@source_by_position(_HINT)
 def scan_polars(  # noqa: PLR0913  all but the source by keyword
     source: object,
     *,

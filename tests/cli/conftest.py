@@ -23,6 +23,12 @@ Invoke = Callable[..., Result]
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+@pytest.fixture(autouse=True)
+def _whole_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sentences be as long as they are, so that tests need not know where lines end."""
+    monkeypatch.setattr("bloomify.console.table.LONGEST_LINE", 10_000)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty folder, which is the current one."""

@@ -89,7 +89,8 @@ def test_probe_prunes_by_the_log_by_filters_and_by_what_files_lack(invoke: Invok
     late = invoke("probe", "shop", "--where", "late = 'x'", "--files")
     assert [line.split("/")[1] for line in late.stdout.splitlines()] == ["kind=a", "kind=b"]
     kind = json.loads(invoke("probe", "shop", "--where", "kind = 'b'", "--json").stdout)
-    assert [one["is_excluded"] for one in kind["files"]] == [True, True, False]
+    for name in ("excluded_by_path", "is_excluded"):
+        assert [one[name] for one in kind["files"]] == [True, True, False]
     text = invoke("probe", "shop", "--where", "kind = 'b' AND id > 5").stdout
     assert text.startswith("shop: version 1 of a Delta table, 3 files\n")
     assert "2 files excluded by their partitions" in text

@@ -615,7 +615,7 @@ def test_the_examples_of_the_help_pages_work(
 ) -> None:
     write_table(folder / "warehouse")
     before = listing()
-    text = invoke("index", "--help").stdout.partition("Examples:")[2]
+    text = invoke("index", "--help-all").stdout.partition("Examples:")[2]
     commands = [line.strip() for line in text.splitlines() if line.strip()]
     assert len(commands) == 9
     function = f'bloomify() {{ "{sys.executable}" -m bloomify "$@"; }}\n'

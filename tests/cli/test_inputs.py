@@ -34,7 +34,6 @@ WHY = "a pipe can be neither read from its end nor verified nor replaced"
         ("insp", " Did you mean inspect?"),
         ("probe.pq", " Did you mean probe?"),
         ("events", ""),
-        ("help", ""),
         ("lookup", " Did you mean index lookup?"),
         ("refrsh", " Did you mean index refresh?"),
     ],
@@ -379,8 +378,12 @@ def test_equal_errors_are_told_once(events: Path, invoke: Invoke, verb: list[str
     assert result.stderr.count("the last four bytes are not") == 1
     assert (
         "bloomify: 5 other files failed in the same way as ./bad0.parquet: "
-        "./bad1.parquet, ./bad2.parquet, ./bad3.parquet and 2 more.\n"
+        "./bad1.parquet, ./bad2.parquet, ./bad3.parquet and 2 more; --verbose names them.\n"
     ) in result.stderr
+    every = invoke(verb[0], ".", *verb[1:], "--verbose").stderr
+    assert (
+        "./bad1.parquet, ./bad2.parquet, ./bad3.parquet, ./bad4.parquet, ./bad5.parquet.\n" in every
+    )
 
 
 @pytest.mark.parametrize("words", [("strip", "--overwrite"), ("add", "-c", "id", "--dry-run")])

@@ -256,6 +256,6 @@ def test_many_files_without_filters_are_counted(
     assert invoke(verb, ".").stdout.count(f".parquet: {nothing}") == 9
     (orders.parent / "zplain.parquet").write_bytes(plain)
     shown = invoke(verb, ".").stdout
-    assert f"\n10 files: {nothing}\n" in shown
+    assert f"\n10 files: {nothing}; --verbose names them\n" in shown
     assert f".parquet: {nothing}" not in shown
     assert shown.startswith("./orders.parquet: 8 filters ")

@@ -70,7 +70,7 @@ def test_filters_of_the_writer(folder: Path, invoke: Invoke) -> None:
     assert note in invoke("strip", "d.parquet").stdout
     assert note not in invoke("strip", "d.parquet").stdout
     assert "also those of the writer" in invoke("strip", "--help").stdout
-    help_page = " ".join(invoke("--help").stdout.split())
+    help_page = " ".join(invoke("--help-all").stdout.split())
     assert "'strip' does not bring the old ones back" in help_page
 
 

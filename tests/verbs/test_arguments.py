@@ -13,11 +13,14 @@ import pytest
 from fsspec import filesystem
 
 from parquet_bloomwriter import (
+    BloomFile,
+    BloomwriterError,
     ColumnNotFound,
     InvalidArgument,
     UnsafeTarget,
     advise,
     bloomify,
+    bloomify_table,
     for_each_file,
     index,
     inspect,
@@ -25,7 +28,9 @@ from parquet_bloomwriter import (
     merge_advice,
     probe,
     read_table,
+    repair,
     strip,
+    strip_table,
     verify,
 )
 from parquet_bloomwriter.arguments import is_of_library, names_of, paths_of
@@ -182,3 +187,26 @@ def test_proxies_are_of_the_class_that_they_name() -> None:
     for given in (memory, proxy):
         assert is_of_library(given, "fsspec", "AbstractFileSystem")
         assert not is_of_library(given, "pyarrow", "AbstractFileSystem")
+
+
+def test_a_table_or_a_folder_where_a_file_is_needed_and_the_reverse(
+    tmp_path: Path,
+) -> None:
+    """The error names the functions that take what was given."""
+    (tmp_path / "table" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "folder").mkdir()
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
+    of_files: list[Callable[[Any], object]] = [
+        *(strip, repair, inspect, verify, advise, BloomFile),
+        lambda given: bloomify(given, ["id"]),
+    ]
+    for function in of_files:
+        for given in (tmp_path / "table", "iceberg://prod/sales.orders"):
+            with pytest.raises(BloomwriterError, match="bloomify_table and strip_table take"):
+                function(given)
+        with pytest.raises(BloomwriterError, match="for_each_file applies a verb to every file"):
+            function(tmp_path / "folder")
+    for table_function in (bloomify_table, strip_table):
+        for given in (tmp_path / "folder", tmp_path / "a.parquet"):
+            with pytest.raises(InvalidArgument, match="A plain file is for bloomify, strip and"):
+                table_function(given)

@@ -24,6 +24,7 @@ from parquet_bloomwriter.verbs.add import bloomify
 from parquet_bloomwriter.verbs.bloom_file import BloomFile
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
+from parquet_bloomwriter.verbs.scan_polars import scan_polars
 from tests.source.stores import CountingHandler
 from tests.support.cells import ABSENT, CELLS, GROUPS, IDS, ROWS, WatchedFile, bloomed, same
 
@@ -210,6 +211,19 @@ def test_arguments_that_are_mistyped(tmp_path: Path, cells: bytes) -> None:
         with pytest.raises(TypeError, match="an argument 'where'; conditions are filters="):
             list(read(path, where="id = 1"))
     assert read_table(path, columns=["__filename", "id"]).column_names == ["__filename", "id"]
+
+
+def test_conditions_by_position_are_refused_with_their_keyword(cells: bytes) -> None:
+    for read in (read_table, iter_batches, dataset):
+        for misplaced in ("id = 1", [("id", "=", 1)], ["id"]):
+            with pytest.raises(TypeError) as caught:
+                read(cells, misplaced)  # type: ignore[call-arg, arg-type]
+            assert str(caught.value) == (
+                f"{read.__name__}() takes its source alone by position; "
+                'conditions are filters="id = 3", and columns are columns=["id"]'
+            )
+    with pytest.raises(TypeError, match=r"conditions are for \.filter\(\.\.\.\)"):
+        scan_polars(cells, "id = 1")  # type: ignore[call-arg]
 
 
 def test_urls_that_only_fsspec_knows(cells: bytes) -> None:

@@ -53,12 +53,14 @@ _filter_options = all_of(
         section_="Which filters",
         help_="Columns by dotted path, groups for all columns in them, patterns as in '*_id', or "
         "#N for the N-th column from 0. Repeatable.",
+        brief="Columns by name, or patterns as in '*_id'.",
     ),
     _which("--all-columns", is_flag=True, help="All columns that can have filters."),
     names_option(
         "--exclude",
         section_="Which filters",
         help_="Columns that get no filters, named as for --columns. Repeatable.",
+        brief="Columns that get no filters.",
     ),
     _which(
         "--fpp",
@@ -68,12 +70,14 @@ _filter_options = all_of(
         help="False positive probability, as 0.01 or 1%, of all columns or of one: of the row "
         "groups that lack a value, the share that is read all the same. Repeatable.  "
         "[default: 0.01]",
+        brief="False positive probability.  [default: 0.01]",
     ),
     _which(
         "--ndv",
         metavar="[NAME=]N",
         multiple=True,
         callback=per_column(parse_count),
+        is_rare=True,
         help="Distinct values per row group, if known. It saves memory while building, and "
         "changes nothing else. Repeatable.  [default: the number of values]",
     ),
@@ -83,11 +87,13 @@ _filter_options = all_of(
         default="128MiB",
         show_default=True,
         callback=one(parse_filter_size),
+        is_rare=True,
         help="Largest filter, as in 65536, 512K or 1MiB. It wins over --fpp.",
     ),
     _which(
         "--sizing",
         type=click.Choice(["pow2", "exact"]),
+        is_rare=True,
         default="pow2",
         show_default=True,
         help="Powers of two, which every reader takes, or exact sizes, which save 28 % on "
@@ -97,6 +103,7 @@ _filter_options = all_of(
     _which(
         "--placement",
         type=click.Choice(["column-chunk", "row-group", "end"]),
+        is_rare=True,
         help="Where filters lie: before their column chunk, behind their row group, or before the "
         "footer. With 'end' no data moves: take it for files that others are reading.  "
         "[default: column-chunk; end on stores]",
@@ -110,6 +117,7 @@ _filter_options = all_of(
     _which(
         "--replace",
         is_flag=True,
+        is_rare=True,
         help="Build existing filters anew. Without this option, they are checked, and kept if they "
         "contain every value. 'strip' does not bring the old ones back.",
     ),

@@ -12,6 +12,7 @@ import click
 
 from bloomify.console.console import complain
 from bloomify.console.messages import describe
+from bloomify.console.table import cut
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.runner import shown
 from parquet_bloomwriter.errors import BloomwriterError
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.source import Location
-
-_SHOWN = 40
-"""Most columns that are listed; the others are counted."""
 
 _WHOLE_NUMBERS = re.compile(r"U?INT\d+")
 _EASILY_TYPED = re.compile(r"U?INT\d+|STRING")
@@ -181,7 +179,8 @@ def _listed(leaves: Sequence[Leaf], *, with_ordinals: bool = False) -> str:
     from parquet_bloomwriter.filters.columns import why_no_filter
     from parquet_bloomwriter.metadata.logical_types import type_name
 
-    named = [(leaf, name(leaf.name)) for leaf in leaves[:_SHOWN]]
+    shown, rest = cut(leaves, "column")
+    named = [(leaf, name(leaf.name)) for leaf in shown]
     space = max((width(text) for _, text in named), default=0)
     lines = [
         f"  {text}{' ' * (space - width(text))}  {type_name(leaf)}"
@@ -193,9 +192,7 @@ def _listed(leaves: Sequence[Leaf], *, with_ordinals: bool = False) -> str:
         )
         for leaf, text in named
     ]
-    if len(leaves) > len(named):
-        lines.append(f"  ... and {len(leaves) - len(named):,} more")
-    return "\n".join(lines)
+    return "\n".join([*lines, *([f"  {rest}"] if rest else [])])
 
 
 def _example_of(leaves: Sequence[Leaf]) -> str:

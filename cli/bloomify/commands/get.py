@@ -56,9 +56,9 @@ _NO_TERMINAL = 80
 _EPILOG = """\b
 Examples:
   bloomify get warehouse/ --where "id = 42"
-  bloomify get warehouse/ --where "email = 'ada@mail.example'" --columns id,email --format jsonl
+  bloomify get warehouse/ --where "id = 42" --columns id,email --format jsonl
   bloomify get warehouse/ --where @ids.sql -o found.parquet
-  seq -s, 1 20000 | sed 's/.*/id IN (&)/' | bloomify get warehouse/ --where - > found.csv
+  seq -s, 1 20000 | sed 's/.*/id IN (&)/' | bloomify get warehouse/ --where -
 """
 
 _shown = section("What is printed")
@@ -82,6 +82,7 @@ _shown_options = all_of(
         type=click.Choice(FORMS),
         help="How rows are printed.  [default: table on a terminal, by the ending of PATH with -o, "
         "otherwise csv]",
+        brief="[default: table on a terminal, otherwise csv]",
     ),
 )
 
@@ -99,9 +100,14 @@ _file_options = all_of(
 
 _other = section(OTHER_OPTIONS)
 _other_options = all_of(
-    _other("--home", metavar="PATH", help="Folder or URL where indexes of the table are kept."),
+    _other(
+        "--home",
+        metavar="PATH",
+        is_rare=True,
+        help="Folder or URL where indexes of the table are kept.",
+    ),
     state_options,
-    _other("-q", "--quiet", is_flag=True, help="Print rows and errors only."),
+    _other("-q", "--quiet", is_flag=True, is_rare=True, help="Print rows and errors only."),
     _other("-v", "--verbose", is_flag=True, help="Say how long it took, too."),
 )
 
@@ -132,7 +138,7 @@ def get(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
         show_conditions(ctx, find(inputs, as_of(options)).files[0], given=inputs[0])
     form = _form_of(options, ctx)
     quiet, verbose = options["quiet"], options["verbose"]
-    console = Console.open({"as_json": False, "quiet": quiet, "verbose": verbose})
+    console = Console.open({"as_json": None, "quiet": quiet, "verbose": verbose})
     has_condition = options["where"] or options["eq"]
     condition = condition_of(options) if has_condition else None
     with interruptible(console.bar), _pyarrow_errors():

@@ -20,9 +20,9 @@ from bloomify.options import (
     condition_of,
     condition_options,
     dialect_options,
+    many_printing_options,
     path_end,
     paths_options,
-    printing_options,
     sources_argument,
     state_options,
 )
@@ -73,7 +73,7 @@ _shown_options = all_of(
 @_asked_options
 @_shown_options
 @state_options
-@printing_options
+@many_printing_options
 @click.pass_context
 def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Options]) -> None:
     """Say which files and row groups of each INPUT might hold rows that pass a condition.
@@ -166,13 +166,11 @@ def _print(  # noqa: PLR0913  what was found, and how it is shown
     found: FoundFiles,
     inputs: tuple[str, ...],
 ) -> None:
-    from bloomify.views.probe import ProbeText, probe_json
+    from bloomify.views.probe import ProbeText, print_probe
 
     if options["as_json"]:
         facts = table_documents(found.tables) | passed_over_documents(found.passed_over)
-        console.result(
-            probe_json(report, seconds=console.seconds, failed=failures.documents, **facts)
-        )
+        print_probe(report, failures.documents, console, form=options["as_json"], **facts)
     elif options["quiet"]:
         return
     elif options["files"]:

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 
 PROGRAM = "bloomify"
 
+MOST_ENTRIES = 20
+"""Most entries of a list; of a longer list, so many are shown, and the others are counted."""
+
+OBJECT, LINES = "object", "lines"
+"""Forms of JSON: one object for a run, or one object in a line for each file and for the run."""
+
+LONGEST_LINE = 100
+"""Columns of a line, on wider terminals and in files, too. Names and commands may pass it."""
+
 _TOLD_FROM_S = 1.0
 """Seconds from which the duration of a command is printed on terminals."""
 
@@ -59,7 +68,9 @@ def glyphs_for(encoding: str | None) -> Glyphs:
 class PrintingOptions(TypedDict):
     """The options of what is printed: `options.printing_options`."""
 
-    as_json: bool
+    as_json: str | None
+    """`OBJECT` or `LINES`; None for text."""
+
     quiet: bool
     verbose: bool
 
@@ -70,6 +81,7 @@ class Console:
 
     bar: Bar
     is_quiet: bool = False
+    is_verbose: bool = False
     began: float = field(default_factory=time.perf_counter)
     """Start of the command, seconds by `time.perf_counter`."""
 
@@ -93,7 +105,8 @@ class Console:
         if is_quiet:
             warnings.filterwarnings("ignore", ".*the C kernels are ")
         is_watched = not is_quiet and sys.stderr.isatty()
-        console = cls(bar=Bar(sys.stderr if is_watched else None), is_quiet=is_quiet)
+        bar = Bar(sys.stderr if is_watched else None)
+        console = cls(bar=bar, is_quiet=is_quiet, is_verbose=options["verbose"])
         if is_watched or options["verbose"]:
             least = 0.0 if options["verbose"] else _TOLD_FROM_S
             click.get_current_context().call_on_close(lambda: console.tell_time(least))
@@ -121,8 +134,10 @@ class Console:
 
     @property
     def columns(self) -> int | None:
-        """Width of the terminal; None if standard output is not a terminal."""
-        return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        """Width of lines on the terminal; None if standard output is not a terminal."""
+        if not sys.stdout.isatty():
+            return None
+        return min(shutil.get_terminal_size().columns, LONGEST_LINE)
 
     @property
     def glyphs(self) -> Glyphs:

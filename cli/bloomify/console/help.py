@@ -1,4 +1,9 @@
-"""Help pages with sections, and the group of commands, whose default is `add`."""
+"""Help pages with sections, and the group of commands, whose default is `add`.
+
+Each command has two help pages. The first, of `--help`, fits a screen of 40 lines: it leaves out
+options that are rare, and those of tables, and says the others in a line each where that is enough.
+The second, of `--help-all`, has everything, as the site has.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,15 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 OTHER_OPTIONS = "Other options"
-_OWN_OPTIONS = ("--help", "-h", "--version", "-V")
+TABLES = "Tables"
+"""Section of the options of Delta and Iceberg tables, which no first page has."""
+
+TOPIC = TABLES.lower()
+"""The word after `help` that shows the options of tables."""
+
+ALL = "--help-all"
+_HELP = ("--help", "-h", ALL)
+_OWN_OPTIONS = (*_HELP, "--version", "-V")
 
 _START = """\
 bloomify adds Bloom filters to existing Parquet files, and uses them.
@@ -37,13 +50,34 @@ FILE may be a folder, a pattern, a Delta or Iceberg table, or a URL on a store."
 _FIRST = "bloomify.first"
 """Key in click's context for the first argument, if it names no command."""
 
+_SHOWS_ALL = "bloomify.help_all"
+"""Key in click's context, which is set for the second help page."""
+
 
 class Option(click.Option):
-    """An option that knows its section of the help page."""
+    """An option that knows its place on the help pages."""
 
-    def __init__(self, *args: Any, section: str = OTHER_OPTIONS, **attributes: Any) -> None:  # noqa: ANN401  click's
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401  click's
+        section: str = OTHER_OPTIONS,
+        brief: str | None = None,
+        is_rare: bool = False,
+        **attributes: Any,  # noqa: ANN401  click's
+    ) -> None:
+        """Make an option.
+
+        Args:
+            args: Those of click.
+            section: Title of its section.
+            brief: Its text on the first help page; None takes the whole text.
+            is_rare: Whether only the second help page has it.
+            attributes: Those of click.
+        """
         super().__init__(*args, **attributes)
         self.section = section
+        self.brief = brief
+        self.is_rare = is_rare or section == TABLES
 
     def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
         """Return the default, without the range of numbers: [x>=0] explains nothing."""
@@ -52,27 +86,90 @@ class Option(click.Option):
         return extra
 
 
-class Verb(click.Command):
-    """A command whose help page has sections."""
+def show_all(ctx: click.Context) -> None:
+    """Let help pages have everything from now on."""
+    ctx.meta[_SHOWS_ALL] = True
+
+
+def _print_all(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001  click's
+    if wanted and not ctx.resilient_parsing:
+        show_all(ctx)
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+_HELP_ALL = Option(
+    [ALL],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_all,
+    help="Show all options and exit.",
+)
+
+
+class Paged(click.Command):
+    """A command with two help pages, which have sections."""
+
+    def __init__(self, *args: Any, brief_epilog: str | None = None, **attributes: Any) -> None:  # noqa: ANN401  click's
+        """Make a command.
+
+        Args:
+            args: Those of click.
+            brief_epilog: The text at the end of the first page; None takes that of the second.
+            attributes: Those of click.
+        """
+        super().__init__(*args, **attributes)
+        self.brief_epilog = brief_epilog
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with the option that shows the second page."""
+        return [*super().get_params(ctx), _HELP_ALL]
+
+    def get_listed(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters that the help pages list."""
+        return self.get_params(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options; `--help-all` stands for `--help` where it shows more."""
+        options = [one for one in self.get_listed(ctx) if isinstance(one, click.Option)]
+        has_more = self.brief_epilog or any(map(_is_rare, options))
+        sections: dict[str, list[click.Option]] = {}
+        for one in options:
+            is_left_out = _is_rare(one) or ("--help" if has_more else ALL) in one.opts
+            if ctx.meta.get(_SHOWS_ALL) or not is_left_out:
+                title = one.section if isinstance(one, Option) else OTHER_OPTIONS
+                sections.setdefault(title, []).append(one)
+        for title in sorted(sections, key=lambda title: title == OTHER_OPTIONS):
+            write_options(title, sections[title], ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the text at the end of the page."""
+        is_brief = self.brief_epilog and not ctx.meta.get(_SHOWS_ALL)
+        epilog = self.brief_epilog if is_brief else self.epilog
+        if epilog:
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(epilog)
+
+
+class Verb(Paged):
+    """A command that names itself in errors, so that they can name its help page."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse; errors know their command, so that they can name its help page."""
+        """Parse; errors get their command."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
             raise
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, section by section."""
-        _write_sections(self.get_params(ctx), ctx, formatter)
-
 
 class Reading(Verb):
     """A command that changes no file."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Paged, click.Group):
     """A group of commands that are imported when they are used."""
 
     def __init__(self, *args: Any, modules: Mapping[str, str], **attributes: Any) -> None:  # noqa: ANN401  click's
@@ -100,6 +197,11 @@ class LazyGroup(click.Group):
         attribute = f"{name}_" if hasattr(builtins, name) else name
         return cast("click.Command", getattr(module, attribute))
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the options."""
+        self.format_commands(ctx, formatter)
+        super().format_options(ctx, formatter)
+
 
 class Verbs(LazyGroup):
     """The group of all commands, with `add` as default if the first word names no command.
@@ -112,22 +214,23 @@ class Verbs(LazyGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the default command before arguments that do not begin with a command.
 
-        Without any argument, print how to begin.
+        `--help COMMAND` becomes `help COMMAND`. Without any argument, print how to begin.
         """
         if not args and not ctx.resilient_parsing:
             click.echo(_START, err=True)
             ctx.exit(ExitCode.USAGE)
+        if args[1:] and args[0] in _HELP and args[1] in (*self.modules, TOPIC):
+            words = [word for word in args[1:] if word[:1] != "-"]
+            args = ["help", *words, *([ALL] if ALL in args else [])]
         if args and args[0] not in self.modules and args[0] not in _OWN_OPTIONS:
             ctx.meta[_FIRST] = args[0]
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands, and the options of the default one."""
-        self.format_commands(ctx, formatter)
-        parameters = self._default(ctx).get_params(ctx)
+    def get_listed(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters of the default command, and `--version`."""
         version = [own for own in self.params if own.name == "version"]
-        _write_sections(parameters + version, ctx, formatter)
+        return self._default(ctx).get_params(ctx) + version
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; an error becomes one line and an exit code."""
@@ -252,18 +355,26 @@ def section(title: str) -> Callable[..., Callable[[Any], Any]]:
     return option
 
 
-def _write_sections(
-    parameters: Iterable[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
+def write_options(
+    title: str,
+    options: Iterable[click.Option],
+    ctx: click.Context,
+    formatter: click.HelpFormatter,
 ) -> None:
-    sections: dict[str, list[tuple[str, str]]] = {}
-    for parameter in parameters:
-        record = parameter.get_help_record(ctx)
-        if record is not None and isinstance(parameter, click.Option):
-            title = parameter.section if isinstance(parameter, Option) else OTHER_OPTIONS
-            sections.setdefault(title, []).append(record)
-    for title, records in sorted(sections.items(), key=lambda pair: pair[0] == OTHER_OPTIONS):
-        with formatter.section(title):
-            formatter.write_dl(records, col_max=26)
+    """Write the options of one section."""
+    with formatter.section(title):
+        formatter.write_dl([_record(one, ctx) for one in options], col_max=26)
+
+
+def _is_rare(option: click.Option) -> bool:
+    return isinstance(option, Option) and option.is_rare
+
+
+def _record(option: click.Option, ctx: click.Context) -> tuple[str, str]:
+    """Return the names of an option, and its text for the page."""
+    names, text = option.get_help_record(ctx) or ("", "")
+    brief = option.brief if isinstance(option, Option) else None
+    return names, (text if ctx.meta.get(_SHOWS_ALL) else brief or text)
 
 
 _LETTERS = 3

@@ -10,14 +10,15 @@ ASCII characters are used where the encoding of the stream lacks these.
 
 from __future__ import annotations
 
+import re
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bloomify.console.console import ASCII
+from bloomify.console.console import ASCII, LONGEST_LINE, MOST_ENTRIES
 from parquet_bloomwriter.reports.summary import Marks, Name
-from parquet_bloomwriter.text import name, safe, shorten, width
+from parquet_bloomwriter.text import count, name, safe, shorten, width
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from bloomify.console.console import Glyphs
     from parquet_bloomwriter.reports.summary import Column, Table
 
+T = TypeVar("T")
+
+_COMMAND = re.compile(r"(?<=: )bloomify .+$")
+"""A command at the end of a remark."""
+
+_UNBREAKABLE = "\xa0"
 _GAP = "  "
 _NARROWEST_NAME = 8
 _NARROWEST_SENTENCE = 24
@@ -62,7 +69,13 @@ def share_bar(share: float, *, glyphs: Glyphs) -> str:
     return glyphs.might * filled + glyphs.empty * (_SHARE_CELLS - filled)
 
 
-def table(model: Table[Any], *, columns: int | None, glyphs: Glyphs = ASCII) -> str:
+def table(
+    model: Table[Any],
+    *,
+    columns: int | None,
+    glyphs: Glyphs = ASCII,
+    option: str | None = "--verbose",
+) -> str:
     """Return a table as text; "" if it has no rows.
 
     Args:
@@ -70,19 +83,36 @@ def table(model: Table[Any], *, columns: int | None, glyphs: Glyphs = ASCII) -> 
         columns: Width of the terminal; extra columns give way to it first, then sentences, then the
             first column. None sets no limit.
         glyphs: The characters to draw bars with.
+        option: The option that lists the rows of a long table; None lists them in any case.
     """
     if not model.rows:
         return ""
-    rows = [[_text(column, row, glyphs) for column in model.columns] for row in model.rows]
+    shown, rest = (model.rows, "") if option is None else cut(model.rows, model.noun, option=option)
+    rows = [[_text(column, row, glyphs) for column in model.columns] for row in shown]
     kept = _kept(model.columns, rows, columns)
     headings = [model.columns[place] for place in kept]
     rows = [[cells[place] for place in kept] for cells in rows]
     titles = [heading.title for heading in headings]
     widths = _widths(headings, rows)
-    if columns is not None:
-        _fit(headings, widths, columns)
+    _fit(headings, widths, columns)
     lines = [line for cells in rows for line in _lines(headings, widths, cells)]
-    return "\n".join([click.style(_line(headings, widths, titles), bold=True), *lines])
+    head = click.style(_line(headings, widths, titles), bold=True)
+    return "\n".join([head, *lines, *filter(None, [rest])])
+
+
+def cut(entries: Sequence[T], noun: str, *, option: str = "--verbose") -> tuple[Sequence[T], str]:
+    """Return the entries of a list that are shown, and a line that counts the others.
+
+    Args:
+        entries: All of them. With `--verbose`, all are shown.
+        noun: The noun for one entry.
+        option: The option that lists the others.
+    """
+    ctx = click.get_current_context(silent=True)
+    more = len(entries) - MOST_ENTRIES
+    if more <= 0 or ctx is None or ctx.params.get("verbose"):
+        return entries, ""
+    return entries[:MOST_ENTRIES], f"... and {count(more, f'more {noun}')}; {option} lists them"
 
 
 def paragraphs(*parts: str) -> str:
@@ -94,37 +124,40 @@ def remarks_text(
     remarks: Iterable[tuple[str, str]], *, columns: int | None, indent: int = 10
 ) -> str:
     """Return remarks, pairs of a label and a sentence, as text, one below the other."""
-    return "\n".join(
-        labelled(label, safe(text), columns=columns, indent=indent) for label, text in remarks
-    )
+    shown, rest = cut(list(remarks), "remark")
+    lines = [labelled(label, safe(text), columns=columns, indent=indent) for label, text in shown]
+    return "\n".join([*lines, *filter(None, [rest])])
 
 
 def labelled(label: str, text: str, *, columns: int | None, indent: int = 10) -> str:
     """Return a text with a label before it, wrapped beside the label.
 
+    A command at the end of the text stays in one line, so that it can be copied.
+
     Args:
         label: One or two words.
         text: A sentence.
-        columns: Width of the terminal; None wraps nothing.
+        columns: Width of the terminal; None for a file or pipe.
         indent: Columns before the text.
     """
     first = f"{label:<{indent}}"
-    if columns is None or columns < indent + 20:
+    space = LONGEST_LINE if columns is None else columns
+    if space < indent + 20:
         return first + text
     return textwrap.fill(
-        text,
-        columns,
+        _COMMAND.sub(lambda found: found[0].replace(" ", _UNBREAKABLE), text),
+        space,
         initial_indent=first,
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
-    )
+    ).replace(_UNBREAKABLE, " ")
 
 
-def wrapped(text: str, columns: int) -> list[str]:
-    """Return a text as one or more lines of at most `columns`."""
-    lines = textwrap.wrap(text, columns, break_long_words=False, break_on_hyphens=False)
-    return [shorten(line, columns) for line in lines] or [""]
+def wrapped(text: str, columns: int | None) -> list[str]:
+    """Return a text as one or more lines of at most `columns`; only a longer word passes them."""
+    space = LONGEST_LINE if columns is None else columns
+    return textwrap.wrap(text, space, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _text(column: Column[Any], row: object, glyphs: Glyphs) -> str:
@@ -164,13 +197,13 @@ def _total(widths: Iterable[int]) -> int:
     return sum(space + len(_GAP) for space in widths) - len(_GAP)
 
 
-def _fit(headings: Sequence[Column[Any]], widths: list[int], columns: int) -> None:
-    """Make the widths of columns smaller, as far as possible."""
-    places = [(0, _NARROWEST_NAME)]
+def _fit(headings: Sequence[Column[Any]], widths: list[int], columns: int | None) -> None:
+    """Make the widths of columns smaller, as far as possible; without a terminal, of sentences."""
+    places = [] if columns is None else [(0, _NARROWEST_NAME)]
     if headings[-1].is_long:
         places.insert(0, (len(widths) - 1, _NARROWEST_SENTENCE))
     for place, narrowest in places:
-        excess = _total(widths) - columns
+        excess = _total(widths) - (LONGEST_LINE if columns is None else columns)
         widths[place] = max(min(widths[place], narrowest), widths[place] - max(excess, 0))
 
 
@@ -195,7 +228,7 @@ def _line(headings: Sequence[Column[Any]], widths: Sequence[int], cells: Sequenc
 
 
 def _pad(heading: Column[Any], space: int, cell: str) -> str:
-    shown = cell if space == _WIDEST else shorten(cell, space)
+    shown = cell if space == _WIDEST or heading.is_long else shorten(cell, space)
     filling = " " * (space - width(shown))
     if cell in heading.colors:
         shown = click.style(shown, fg=heading.colors[cell])

@@ -65,6 +65,10 @@ class AddView(NewFileView["AddReport"]):
         )
         self.totals = merge_totals(self.totals, map(ColumnTotals.of, report.columns))
 
+    def lack(self, report: AddReport) -> str:
+        """Return that the file needs no filter, or can have none, if so."""
+        return "" if report.num_built or report.written else "no filter to add"
+
     def complaints(self, report: AddReport) -> Iterator[str]:
         """Yield a warning for each column and reason why chunks of it cannot be read."""
         for column in report.columns:

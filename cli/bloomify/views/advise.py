@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import click
 
-from bloomify.console.table import paragraphs, remarks_text, table
+from bloomify.console.table import cut, paragraphs, remarks_text, table
 from bloomify.views.base import View
 from parquet_bloomwriter.advising.report import advice_table, notes_of
 from parquet_bloomwriter.reports.summary import Remark, picked, plain
 from parquet_bloomwriter.text import count, name, percent, safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from bloomify.views.base import Document
-    from parquet_bloomwriter.advising.report import AdviseReport
+    from parquet_bloomwriter.advising.report import AdviseReport, ColumnAdvice
 
-_WIDE = 130
-"""Columns of a terminal from which reasons are in the table; else they stand below it."""
+_MOST_REASONS = 4
+"""Most reasons of a long list of columns, which often differ in their figures only."""
+
+_FIGURES = re.compile(r"[\d.,]+")
 
 
 @dataclass(kw_only=True)
@@ -50,15 +54,13 @@ class AdviseView(View["AdviseReport"]):
         return f"{click.style(f'{first}:', bold=True)} {', '.join(parts)}"
 
     def details(self, report: AdviseReport, *, columns: int | None) -> str:
-        """Return the table, and the notes below it."""
-        model, remarks = advice_table(report).without("type", "absent"), notes_of(report)
-        if columns is not None and columns < _WIDE:
-            model = model.without("reason")
-            remarks = [
-                *(Remark("reason", f"{name(c.name)}: {c.reason}") for c in report.ranked),
-                *remarks,
-            ]
-        return paragraphs(table(model, columns=columns), remarks_text(remarks, columns=columns))
+        """Return the table, the reasons below it, and the notes."""
+        model = advice_table(report).without("type", "absent", "reason")
+        reasons = [Remark("reason", text) for text in _reasons(report)]
+        return paragraphs(
+            table(model, columns=columns),
+            remarks_text([*reasons, *notes_of(report)], columns=columns),
+        )
 
     def collect(self, report: AdviseReport) -> None:
         """Keep the report, to be merged with the others."""
@@ -93,6 +95,22 @@ class AdviseView(View["AdviseReport"]):
         if self._together is None:
             self._together = merge_advice(self.reports, paths=self.inputs)
         return self._together
+
+
+def _reasons(report: AdviseReport) -> Iterator[str]:
+    """Yield the reason of each column; of many columns, each reason once, with its first column."""
+    shown, rest = cut(report.ranked, "column")
+    if not rest:
+        yield from (f"{name(one.name)}: {one.reason}" for one in shown)
+        return
+    alike: dict[str, list[ColumnAdvice]] = defaultdict(list)
+    for one in report.ranked:
+        alike[_FIGURES.sub("", one.reason)].append(one)
+    for first, *others in list(alike.values())[:_MOST_REASONS]:
+        more = f" (and {count(len(others), 'column')} like it)" if others else ""
+        yield f"{name(first.name)}{more}: {first.reason}"
+    if len(alike) > _MOST_REASONS:
+        yield f"{count(len(alike) - _MOST_REASONS, 'more reason')}; --verbose lists them"
 
 
 def _none_added(report: AdviseReport) -> str:

@@ -9,10 +9,13 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from bloomify.console.console import OBJECT
 from bloomify.exits import exit_code_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from bloomify.console.console import Console
 
 VERSION = 1
 """Version of the JSON. It rises when a name goes or changes its meaning, not when one is added."""
@@ -49,8 +52,12 @@ class View(ABC, Generic[R]):
         return document_of(report)
 
     def lack(self, report: R) -> str:  # noqa: ARG002  few verbs tell such files apart
-        """Return what a file lacks if nothing else is shown of it, such as "no filters"; or ""."""
+        """Return why there is nothing to show of a file, such as "no filters"; or ""."""
         return ""
+
+    def is_named(self, report: R) -> bool:  # noqa: ARG002  most verbs name the first files only
+        """Return whether a file is named, however many there are: it was changed, or is faulty."""
+        return False
 
     @abstractmethod
     def collect(self, report: R) -> None:
@@ -86,8 +93,48 @@ def json_text(command: str, *, seconds: float, **facts: object) -> str:
         seconds: How long it took.
         **facts: The other names and values.
     """
-    head = {"version": VERSION, "command": command, "seconds": round(seconds, 3)}
-    return json.dumps(head | facts, allow_nan=False)
+    return json.dumps(head_of(command, seconds) | facts, allow_nan=False)
+
+
+def line_of(kind: str, document: Document) -> str:
+    """Return one line of `--jsonl`.
+
+    Args:
+        kind: "file", "failed" or, for the last line, "run".
+        document: The entry of `files` or `failed`, or the other facts of the object of `--json`.
+    """
+    return json.dumps({"kind": kind} | document, allow_nan=False)
+
+
+def print_json(
+    command: str,
+    facts: Document,
+    lists: Mapping[str, Sequence[Document]],
+    console: Console,
+    *,
+    form: str,
+) -> None:
+    """Print the JSON of a whole run.
+
+    Args:
+        command: Its name, as it is typed.
+        facts: The names and values of the run.
+        lists: The entries of `files` and `failed`; with `LINES`, those that have no line yet.
+        console: Where to print.
+        form: `OBJECT` or `LINES`.
+    """
+    if form == OBJECT:
+        console.result(json_text(command, seconds=console.seconds, **facts, **lists))
+        return
+    for name, documents in lists.items():
+        for one in documents:
+            console.result(line_of("file" if name == "files" else name, one))
+    console.result(line_of("run", head_of(command, console.seconds) | facts))
+
+
+def head_of(command: str, seconds: float) -> Document:
+    """Return the names with which the JSON of a run begins."""
+    return {"version": VERSION, "command": command, "seconds": round(seconds, 3)}
 
 
 def document_of(report: object) -> Document:

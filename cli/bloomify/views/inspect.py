@@ -59,7 +59,7 @@ class InspectView(View["FileFilters"]):
         is_short = self.every_filter or len(report.filters) <= _FEW_FILTERS
         return paragraphs(
             self._by_column([report], columns=columns),
-            table(model, columns=columns, glyphs=self.glyphs) if is_short else "",
+            table(model, columns=columns, glyphs=self.glyphs, option=None) if is_short else "",
             remarks_text(remarks_on([report]), columns=columns),
         )
 

@@ -90,13 +90,17 @@ class NewFileView(View[N]):
         where = click.style(" -> ".join(dict.fromkeys(paths)), bold=True)
         return f"{where}: {report.headline}"
 
+    def is_named(self, report: N) -> bool:  # noqa: ARG002  those that have nothing to show lack it
+        """Return True: a file that was changed is named."""
+        return True
+
     def details(self, report: N, *, columns: int | None) -> str:
         """Return the remarks, and the plan if it was asked for."""
         remarks = [*self.remarks(report), *_store_remarks(report)]
         plan = self.plan(report) if self.with_plan else None
         return paragraphs(
             remarks_text(remarks, columns=columns),
-            table(plan, columns=columns) if plan else "",
+            table(plan, columns=columns, option=None) if plan else "",
         )
 
     def remarks(self, report: N) -> list[Remark]:
@@ -128,6 +132,10 @@ class StripView(NewFileView["StripReport"]):
     notes: dict[str, None] = field(default_factory=dict)
     """Distinct notes of all files."""
 
+    def lack(self, report: StripReport) -> str:
+        """Return that the file has no filter to take out, if so."""
+        return "" if report.num_filters or report.written else report.headline
+
     def collect(self, report: StripReport) -> None:
         """Add one file's filters to the totals."""
         super().collect(report)
@@ -154,6 +162,11 @@ class RepairView(NewFileView["RepairReport"]):
     is_brief: ClassVar[bool] = True
     num_repaired: int = 0
     num_doubtful: int = 0
+
+    def lack(self, report: RepairReport) -> str:
+        """Return that the file lacks no length, if so."""
+        is_shown = report.num_repaired or report.unrepaired or report.written
+        return "" if is_shown else report.headline
 
     def collect(self, report: RepairReport) -> None:
         """Add one file's lengths, and its filters that cannot be trusted, to the totals."""

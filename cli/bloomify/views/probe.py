@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bloomify.console.console import LINES
 from bloomify.console.table import (
     labelled,
     paragraphs,
@@ -17,14 +18,14 @@ from bloomify.console.table import (
     table,
     wrapped,
 )
-from bloomify.views.base import document_of, json_text
+from bloomify.views.base import document_of, print_json
 from parquet_bloomwriter.probing.report import file_table, row_group_table
 from parquet_bloomwriter.text import count, percent, row_groups, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bloomify.console.console import Glyphs
+    from bloomify.console.console import Console, Glyphs
     from bloomify.views.base import Document
     from parquet_bloomwriter.probing.report import Explanation, FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import RowGroupVerdict
@@ -81,7 +82,7 @@ class ProbeText:
                 if file.error is None:
                     yield f"{self._file(file)}\n\n{self._listing(file)}"
         model = file_table(survivors).only(*_FILE_COLUMNS)
-        yield table(model, columns=self.columns, glyphs=self.glyphs)
+        yield table(model, columns=self.columns, glyphs=self.glyphs, option="--files")
 
     def _explanations(self) -> str:
         """Return the distinct reasons, with their numbers of files."""
@@ -125,7 +126,8 @@ class ProbeText:
             chosen = [file.row_groups[ordinal] for ordinal in file.surviving[:_MOST_ROWS]]
         more = len(file.row_groups) - len(chosen)
         rest = f"... and {count(more, 'row group')} more; --row-groups lists them" if more else ""
-        listed = table(row_group_table(chosen).without("conditions"), columns=self.columns)
+        model = row_group_table(chosen).without("conditions")
+        listed = table(model, columns=self.columns, option=None)
         reasons = remarks_text(_reasons(chosen), columns=self.columns)
         return paragraphs("\n".join(filter(None, [listed, rest])), reasons)
 
@@ -146,7 +148,7 @@ class ProbeText:
         looked = f"{count(report.num_filters, 'filter')} looked into"
         cost = f"{count(report.requests, 'request')}, {size(report.bytes_read)} read"
         text = "; ".join([*parts, f"{looked}, {cost}"]) + "."
-        return text if self.columns is None else "\n".join(wrapped(text, self.columns))
+        return "\n".join(wrapped(text, self.columns))
 
 
 def num_bytes(files: Sequence[FileProbe]) -> int:
@@ -197,23 +199,24 @@ def _why(one: RowGroupVerdict) -> str:
     return "; ".join(dict.fromkeys(said))
 
 
-def probe_json(
-    report: ProbeReport, *, seconds: float, failed: Sequence[Document], **facts: object
-) -> str:
-    """Return the report as JSON.
+def print_probe(
+    report: ProbeReport, failed: Sequence[Document], console: Console, *, form: str, **facts: object
+) -> None:
+    """Print the report as JSON.
 
     Args:
         report: What was found.
-        seconds: How long the command took.
         failed: The entries of the files that could not be read.
+        console: Where to print.
+        form: `OBJECT` or `LINES`.
         **facts: What is said of tables, and of names that were passed over, if there are some.
     """
-    return json_text(
-        "probe",
-        seconds=seconds,
-        **document_of(report),
-        **facts,
-        explanations=list(map(document_of, report.explanations)),
-        files=[document_of(file) for file in report.files if file.error is None],
-        failed=failed,
-    )
+    lists = {
+        "files": [document_of(file) for file in report.files if file.error is None],
+        "failed": failed,
+    }
+    reasons = list(map(document_of, report.explanations))
+    facts = {**document_of(report), **facts, "explanations": reasons}
+    if form == LINES:
+        facts |= {"num_done": len(lists["files"]), "num_failed": len(failed)}
+    print_json("probe", facts, lists, console, form=form)

@@ -34,6 +34,10 @@ class VerifyView(View["VerifyReport"]):
         """Return that the file has no filter, if so."""
         return "" if report.checks else outcome_of(())
 
+    def is_named(self, report: VerifyReport) -> bool:
+        """Return whether a filter failed."""
+        return not report.passed
+
     def details(self, report: VerifyReport, *, columns: int | None) -> str:
         """Return the table of columns, and the remarks on their filters."""
         return _details([report], columns=columns)

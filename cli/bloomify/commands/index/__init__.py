@@ -33,6 +33,13 @@ Examples:
   bloomify index vacuum warehouse/ --name ids
 """
 
+_BRIEF_EPILOG = """\b
+Examples:
+  bloomify index create warehouse/ --columns id,email --name ids
+  bloomify index lookup warehouse/ --where "id = 42"
+  bloomify index refresh warehouse/ --name ids
+"""
+
 
 class IndexVerbs(LazyGroup):
     """The group of commands on indexes."""
@@ -55,6 +62,7 @@ class IndexVerbs(LazyGroup):
     cls=IndexVerbs,
     modules={name: f"{__name__}.{module}" for name, module in VERBS.items()},
     epilog=_EPILOG,
+    brief_epilog=_BRIEF_EPILOG,
     invoke_without_command=True,
     short_help="Keep an index of a folder: which files can hold a value.",
     subcommand_metavar="COMMAND DIR [OPTIONS]",

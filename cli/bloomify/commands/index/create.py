@@ -49,7 +49,7 @@ _NEXT_COLUMN = re.compile(r",(?=[^,=]+=)")
 _EPILOG = """\b
 Examples:
   bloomify index create warehouse/ --columns id,email --name ids
-  bloomify index create warehouse/ --columns id,email --name ids --fpp 0.05,id=0.001
+  bloomify index create warehouse/ --columns id,email --fpp 0.05,id=0.001
   bloomify index create warehouse/ --columns id --name ids --from embedded
   bloomify index create s3://bucket/warehouse --columns id --name ids
 """
@@ -80,11 +80,13 @@ _filter_options = all_of(
         section_="What is indexed",
         help_="Leaf columns by dotted path, or patterns as in '*_id', which are looked up in the "
         "table's schema or the first file; each column gets filters of its own. Repeatable.",
+        brief="Columns by name, or patterns as in '*_id'.",
     ),
     names_option(
         "--exclude",
         section_="What is indexed",
         help_="Columns that are not indexed, named as for --columns. Repeatable.",
+        brief="Columns that are not indexed.",
     ),
     _which(
         "--fpp",
@@ -94,9 +96,11 @@ _filter_options = all_of(
         help="False positive probability, as 0.01 or 1%, of all columns or of one: of the files "
         "that lack a value, the share that is read all the same. Repeatable, or by commas.  "
         f"[default: {DEFAULT_FPP}]",
+        brief=f"False positive probability.  [default: {DEFAULT_FPP}]",
     ),
     _which(
         "--expected-items",
+        is_rare=True,
         metavar="[NAME=]N",
         multiple=True,
         callback=_per_column(parse_count),
@@ -114,6 +118,7 @@ _filter_options = all_of(
     ),
     _which(
         "--max-filter-size",
+        is_rare=True,
         metavar="SIZE",
         default="16MiB",
         show_default=True,
@@ -122,6 +127,7 @@ _filter_options = all_of(
     ),
     _which(
         "--max-index-size",
+        is_rare=True,
         metavar="SIZE",
         default="4GiB",
         show_default=True,
@@ -130,6 +136,7 @@ _filter_options = all_of(
     ),
     _which(
         "--contract",
+        is_rare=True,
         type=click.Choice(["checked", "immutable"]),
         default="checked",
         show_default=True,
@@ -139,6 +146,7 @@ _filter_options = all_of(
     ),
     _which(
         "--slices/--no-slices",
+        is_rare=True,
         default=True,
         help="Also write the filters of a thousand files or more in another order, in which a "
         "lookup reads a few long rows; that doubles the size of the index.  [default: slices]",

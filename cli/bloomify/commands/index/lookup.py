@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from bloomify.commands.index.runner import IndexRun, Shown
-from bloomify.console.help import Reading
+from bloomify.console.help import TABLES, Reading, section
 from bloomify.exits import ExitCode, exit_code_of_search
 from bloomify.options import (
     all_of,
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.report import LookupReport
     from parquet_bloomwriter.predicate.expression import Expression
 
+_table = section(TABLES)
+
 _asked_options = all_of(
     condition_options,
     name_option("Ask this index only.  [default: all of the table]"),
@@ -39,8 +41,8 @@ _asked_options = all_of(
 
 _EPILOG = """\b
 Examples:
-  bloomify index lookup warehouse/ --where "id = 42 AND email IN ('a@x.example', 'b@x.example')"
-  bloomify index lookup warehouse/ --eq "email=$ADDRESS" --files -0 | xargs -0 -r ls -l
+  bloomify index lookup warehouse/ --where "id = 42 AND kind IN ('a', 'b')"
+  bloomify index lookup warehouse/ --eq "id=$ID" --files -0 | xargs -0 -r ls
 """
 
 
@@ -49,19 +51,19 @@ Examples:
 )
 @table_argument
 @_asked_options
-@click.option(
+@_table(
     "--version",
     type=click.IntRange(0),
     metavar="N",
     help="Of a Delta table: the version asked about.  [default: the last]",
 )
-@click.option(
+@_table(
     "--snapshot",
     type=click.IntRange(1),
     metavar="ID",
     help="Of an Iceberg table: the snapshot asked about.  [default: the last]",
 )
-@click.option(
+@_table(
     "--branch",
     metavar="NAME",
     help="Of an Iceberg table: the branch asked about.  [default: main]",
@@ -123,7 +125,7 @@ def _print(run: IndexRun, report: LookupReport, options: Options) -> None:
 
 _EXPLAIN_EPILOG = """\b
 Example:
-  bloomify index explain warehouse/ --where "id = 42 AND email = 'ada@mail.example'"
+  bloomify index explain warehouse/ --where "id = 42 AND kind = 'a'"
 """
 
 

@@ -43,7 +43,7 @@ class InfosText:
     def of_all(self, infos: Sequence[IndexInfo]) -> str:
         """Return a row for each index, and the problems of indexes."""
         remarks = [(label, f"{safe(i.name)}: {t}") for i in infos for label, t in self._troubles(i)]
-        listed = table(info_table(infos), columns=self.columns)
+        listed = table(info_table(infos), columns=self.columns, option=None)
         return paragraphs(listed, remarks_below(remarks, columns=self.columns))
 
     def of_one(self, info: IndexInfo) -> str:

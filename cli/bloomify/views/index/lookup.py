@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bloomify.console.table import wrapped
+from bloomify.console.table import cut, wrapped
 from bloomify.views.index import command_line, partition_hint
 from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.layout import HOME
@@ -46,9 +46,10 @@ class LookupText:
 
     def of(self, report: LookupReport) -> str:
         """Return the whole report."""
-        paths = "\n".join(f"  {safe(path)}" for path in paths_as_given(report, self.table))
+        shown, rest = cut(list(paths_as_given(report, self.table)), "file", option="--files")
+        paths = "\n".join(["  " + line for line in (*map(safe, shown), rest) if line])
         text = " ".join(_totals(report))
-        totals = text if self.columns is None else "\n".join(wrapped(text, self.columns))
+        totals = "\n".join(wrapped(text, self.columns))
         return "\n\n".join(filter(None, [headline(report), paths, totals]))
 
 
