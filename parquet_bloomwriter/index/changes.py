@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.entry import damaged
 from parquet_bloomwriter.index.files import are_unchanged as files_are_unchanged
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.storage.base import storage_of
@@ -80,11 +81,8 @@ def known_files(entry: Entry, folder: str) -> FileTable:
         raise IndexProblem("the index's entry names no manifest", path=folder)
     path = os.path.join(folder, entry.manifest.path)
     if storage_of(folder).size_of(path) != entry.manifest.size:
-        raise IndexProblem(
-            "the list of the files that the index knows is gone, or not as it was written",
-            path=path,
-            remedy="Refresh the index in full.",
-        )
+        problem = "the list of the files that the index knows is gone, or not as it was written"
+        raise damaged(path, problem)
     return read_manifest(path, entry.manifest.size, entry.manifest.first_crc)
 
 

@@ -261,6 +261,17 @@ class OtherFormat(IndexProblem):
     """An entry was written by another version of this package; only that may change the log."""
 
 
+def damaged(path: str | None, problem: str, *, byte: int | None = None) -> IndexProblem:
+    """Return the error for a file of an index that is not as it was written.
+
+    Args:
+        path: Path of the file, absolute.
+        problem: What is wrong with it, a clause.
+        byte: Position in the file, bytes.
+    """
+    return IndexProblem(problem, path=path, byte=byte, remedy="Refresh the index in full.")
+
+
 def to_json(entry: Entry) -> bytes:
     """Return an entry as JSON."""
     return with_checksum({"format": FORMAT, **asdict(entry, dict_factory=_without_absent)})

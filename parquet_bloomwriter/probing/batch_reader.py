@@ -117,6 +117,15 @@ class BatchReader:
         """
         return self.sources[file].read_at(start, stop)
 
+    def raise_first_failure(self) -> None:
+        """Raise the error of the first file that could not be read, if there is any.
+
+        Raises:
+            BloomwriterError, OSError: The error.
+        """
+        for error in self.failures.values():
+            raise error
+
     def probe(self, file_of: NDArray[np.int64], tasks: NDArray[np.int64]) -> bool:
         """Let the kernel `probe_usual` look up hashes in filters of local files.
 

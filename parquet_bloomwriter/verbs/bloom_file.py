@@ -221,8 +221,7 @@ class BloomFile:
             batch, facts, lookups.hashes, wanted, reader, places, lookups.of_drafts
         )
         batch.remember(leaf, places, self._hash_kind.dialect)
-        for error in reader.failures.values():
-            raise error
+        reader.raise_first_failure()
         return might.reshape(len(rows), count).any(axis=0) | lookups.unclear
 
     def _look_up_many(

@@ -20,6 +20,7 @@ from parquet_bloomwriter.index.build.version_filters import build_filters, make_
 from parquet_bloomwriter.index.contract import with_completeness, with_names
 from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.entry import GlobalFilter, State
+from parquet_bloomwriter.index.format import slice_file
 from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
 from parquet_bloomwriter.index.log.transaction import run_transaction
 from parquet_bloomwriter.text import percent
@@ -96,7 +97,10 @@ def build_version(
         )
         if request.kept is None and request.config.slices:
             columns = tuple(
-                with_slices(transaction, column, files, stop=next_file_id) for column in columns
+                with_slices(transaction, column, files, stop=next_file_id)
+                if result.num_filters_of(column.name) >= slice_file.MIN_FILTERS
+                else column
+                for column in columns
             )
         entry = _written(transaction, files, columns, next_file_id=next_file_id)
         left_out = (*request.survey.left_out, *result.left_out)

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem
+from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 from parquet_bloomwriter.index.actions.commit import remove_unreferenced, with_slices
 from parquet_bloomwriter.index.build.slices import plan_slices
 from parquet_bloomwriter.index.changes import known_files
 from parquet_bloomwriter.index.config import are_slices_wanted, with_slices_wanted
 from parquet_bloomwriter.index.describe import report_on
-from parquet_bloomwriter.index.entry import State
+from parquet_bloomwriter.index.entry import State, damaged
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format import part_writer as names
 from parquet_bloomwriter.index.format import slice_file
@@ -64,7 +64,6 @@ TARGET = LARGE
 than `LARGE`: smaller parts would be joined again."""
 
 _COLUMNS = [name for name in names.schema().names if name != names.CHECKS]
-_REMEDY = "Refresh the index in full."
 
 
 def optimize_index(log: IndexLog, *, slices: bool | None = None) -> IndexReport:
@@ -192,7 +191,7 @@ def _rows(folder: str, parts: Iterable[IndexFile], known: NDArray[np.int64]) -> 
 def _row(found: dict[str, Any], path: str) -> PartRow:
     data = found[names.BINARY]
     if data and not usual_header_at(data, 0, len(data)):
-        raise IndexProblem("a Bloom filter has a malformed header", path=path, remedy=_REMEDY)
+        raise damaged(path, "a Bloom filter has a malformed header")
     return PartRow(
         file_id=found[names.FILE_ID],
         file=FileId(found[names.FILE_NAME], found[names.SIZE], found[names.MODIFIED]),
@@ -240,12 +239,9 @@ def _opened(folder: str, part: IndexFile) -> Iterator[pq.ParquetFile]:
             wanted = pa.schema([names.schema().field(name) for name in _COLUMNS])
             found = pa.schema([one for one in file.schema_arrow if one.name != names.CHECKS])
             if not found.equals(wanted):
-                raise IndexProblem(
-                    "the columns of the file are not those of a part", path=path, remedy=_REMEDY
-                )
+                raise damaged(path, "the columns of the file are not those of a part")
             yield file
     except FileProblem as error:
-        raise IndexProblem(error.problem, path=path, remedy=_REMEDY) from error
+        raise damaged(path, error.problem) from error
     except (pa.ArrowException, KeyError, ValueError) as error:
-        problem = f"the part cannot be read: {words_of(error)}"
-        raise IndexProblem(problem, path=path, remedy=_REMEDY) from error
+        raise damaged(path, f"the part cannot be read: {words_of(error)}") from error

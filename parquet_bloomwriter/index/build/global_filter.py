@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.index.engine import PartialFilter, PartInfo
-from parquet_bloomwriter.index.format.filter_file import broken, open_filter, write_filter
+from parquet_bloomwriter.index.entry import damaged
+from parquet_bloomwriter.index.format.filter_file import open_filter, write_filter
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES
@@ -134,7 +135,7 @@ def _add_file(union: FilterUnion, folder: str, file: IndexFile) -> None:
     with open_filter(folder, file) as (source, header):
         num_blocks = header.num_bytes // BYTES_PER_BLOCK
         if num_blocks & (num_blocks - 1) or header.num_bytes > MAX_BYTES:
-            raise broken(source, "it is no filter of all values")
+            raise damaged(source.name, "it is no filter of all values")
         words = union.of_size(num_blocks).reshape(-1)
         for start in range(0, header.num_bytes, _PIECE_BYTES):
             stop = min(start + _PIECE_BYTES, header.num_bytes)

@@ -160,7 +160,7 @@ def _plan(
     headers = usual_header_length(filters.num_bytes)
     sizes = np.where(filters.has_values, (filters.num_bytes - headers) // BYTES_PER_BLOCK, 0)
     if (sizes[filters.has_values] < 1).any():
-        raise _malformed(filters, int(np.argmax(filters.has_values & (sizes < 1))))
+        raise filters.malformed(int(np.argmax(filters.has_values & (sizes < 1))))
     kinds, kind_of = np.unique(
         np.stack([filters.type_of.astype(np.int64), sizes]), axis=1, return_inverse=True
     )
@@ -405,7 +405,7 @@ class _GroupWriter:
         whole = np.lib.stride_tricks.as_strided(data, (len(rows), length), (distance, 1))
         same = (whole[:, : len(header)] == np.frombuffer(header, np.uint8)).all(axis=1)
         if not same.all():
-            raise _malformed(filters, int(rows[np.argmin(same)]))
+            raise filters.malformed(int(rows[np.argmin(same)]))
         return whole[:, len(header) :]
 
     def _write_tile(
@@ -509,12 +509,3 @@ def _pwrite(fd: int, data: bytes | memoryview, start: int) -> None:
             os.lseek(fd, start, os.SEEK_SET)
             written = os.write(fd, view)
         view, start = view[written:], start + written
-
-
-def _malformed(filters: ColumnFilters, row: int) -> IndexProblem:
-    return IndexProblem(
-        "the Bloom filter has a malformed header",
-        path=filters.paths[int(filters.part_of[row])],
-        byte=int(filters.starts[row]),
-        remedy="Refresh the index in full.",
-    )

@@ -46,6 +46,10 @@ class BuildResult:
         """Return the parts that hold a column's filters."""
         return tuple(part.file for part in self.parts if part.column == column)
 
+    def num_filters_of(self, column: str) -> int:
+        """Return the number of a column's filters of data files and row groups."""
+        return sum(part.num_rows for part in self.parts if part.column == column)
+
     def partials_of(self, column: str) -> list[IndexFile | Sbbf]:
         """Return a column's partial filters of all values: in memory, or as files of the index."""
         return [

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter import kernels
-from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.entry import damaged
 from parquet_bloomwriter.index.format.block_checks import (
     check_values,
     hashes_of_blocks,
@@ -25,6 +25,7 @@ from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, SALT
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.errors import IndexProblem
     from parquet_bloomwriter.index.format.block_checks import CheckedGroups
     from parquet_bloomwriter.probing.batch_reader import BatchReader
     from parquet_bloomwriter.source import Source
@@ -99,7 +100,7 @@ def _have_bits(
     parts = groups.part_of[which]
     starts = groups.starts[members] + BYTES_PER_BLOCK * blocks[owner]
     pieces = reader.read(parts[owner], starts, BYTES_PER_BLOCK)
-    _raise_first(reader)
+    reader.raise_first_failure()
     bits = mask_of(hashes)
     wanted = np.broadcast_to(bits, (len(which), bits.shape[1]))[owner]
     might: NDArray[np.bool_] = ((pieces.view("<u4") & wanted) == wanted).all(axis=1)
@@ -153,7 +154,7 @@ def _checks(
     firsts = np.flatnonzero(is_first)
     if len(firsts) * _FEW > len(at):
         data = reader.read(parts, at, CHECK_BYTES).tobytes()
-        _raise_first(reader)
+        reader.raise_first_failure()
     else:
         begins, lasts = at[firsts].tolist(), at[np.append(firsts[1:], len(at)) - 1].tolist()
         data = b"".join(
@@ -216,14 +217,5 @@ def _all_checks(groups: CheckedGroups, slab: NDArray[np.int64], num_blocks: int)
 
 def not_as_written(source: Source, byte: int) -> IndexProblem:
     """Return the error for bits whose checksum is wrong."""
-    return IndexProblem(
-        "the bits of a Bloom filter are not as they were written",
-        path=source.name,
-        byte=byte,
-        remedy="Refresh the index in full.",
-    )
-
-
-def _raise_first(reader: BatchReader) -> None:
-    for error in reader.failures.values():
-        raise error
+    problem = "the bits of a Bloom filter are not as they were written"
+    return damaged(source.name, problem, byte=byte)

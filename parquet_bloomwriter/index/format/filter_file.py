@@ -24,7 +24,7 @@ import numpy as np
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
-from parquet_bloomwriter.index.entry import IndexFile, Tail
+from parquet_bloomwriter.index.entry import IndexFile, Tail, damaged
 from parquet_bloomwriter.index.format.block_checks import (
     CheckedGroups,
     bundles_of,
@@ -78,7 +78,7 @@ def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDAr
         if source.size != file.size:
             raise _of_other_size(source, file)
         if layout is None:
-            raise broken(source, "it does not hold one Bloom filter and its checksums")
+            raise damaged(source.name, "it does not hold one Bloom filter and its checksums")
         groups = layout.groups
         if len(hashes) > _MAX_HASHES:
             return np.ones(len(hashes), np.bool_)
@@ -152,7 +152,7 @@ def read_global(folder: str, file: IndexFile) -> Sbbf:
     with open_filter(folder, file) as (source, header):
         filter_ = Sbbf.from_bytes(source.read_at(0, header.filter_length))
         if not filter_.blocks.any():
-            raise broken(source, "the global filter is empty")
+            raise damaged(source.name, "the global filter is empty")
     return filter_
 
 
@@ -170,7 +170,7 @@ def open_filter(folder: str, file: IndexFile) -> Iterator[tuple[IndexSource, Fil
         try:
             check_whole(source, file.crc)
         except WrongBytes as error:
-            raise broken(source, str(error)) from error
+            raise damaged(source.name, str(error)) from error
         yield source, header
 
 
@@ -204,11 +204,6 @@ def write_filter(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool)
     return IndexFile(path=relative_to_index(version_folder, path), size=size, crc=crc)
 
 
-def broken(source: Source, problem: str) -> IndexProblem:
-    """Return the error for a filter's file that is damaged."""
-    return IndexProblem(problem, path=source.name, remedy="Refresh the index in full.")
-
-
 def _prefetch(source: IndexSource, hashes: NDArray[np.uint64]) -> None:
     """Fetch the header of a filter on a store and the blocks of the hashes, at the same time.
 
@@ -233,13 +228,13 @@ def _check(source: Source, file: IndexFile) -> FilterHeader:
     try:
         header = decode_header(source.read_at(0, min(_HEADER_BYTES, source.size)))
     except MalformedFilter as error:
-        raise broken(source, error.problem) from error
+        raise damaged(source.name, error.problem) from error
     is_ours = header.unsupported is None and header.compression is not None
     num_more = source.size - header.filter_length  # checksums, whose number `crc` vouches for
     if not is_ours or num_more < 0 or (num_more and file.crc is None):
-        raise broken(source, "it does not hold one Bloom filter")
+        raise damaged(source.name, "it does not hold one Bloom filter")
     return header
 
 
 def _of_other_size(source: Source, file: IndexFile) -> IndexProblem:
-    return broken(source, f"it has {source.size} bytes, and {file.size} were written")
+    return damaged(source.name, f"it has {source.size} bytes, and {file.size} were written")

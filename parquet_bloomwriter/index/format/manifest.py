@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from parquet_bloomwriter.errors import FileProblem, IndexProblem
-from parquet_bloomwriter.index.entry import IndexFile
+from parquet_bloomwriter.errors import FileProblem
+from parquet_bloomwriter.index.entry import IndexFile, damaged
 from parquet_bloomwriter.index.files import FileId, ObjectId
 from parquet_bloomwriter.index.format.parquet_io import (
     FirstRead,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 _ID, _NAME, _SIZE, _MODIFIED, _ROWS = "fileId", "fileName", "size", "modificationTime", "numRows"
 _ETAG = "etag"
-_REMEDY = "Refresh the index in full."
 _NUMBERS = (_ID, _SIZE, _MODIFIED, _ROWS)
 
 
@@ -201,10 +200,10 @@ def read_manifest(path: str, size: int = -1, first_crc: int | None = None) -> Fi
         names = _names(table, _NAME)
         etags = _names(table, _ETAG) if _ETAG in table.schema.names else None
     except FileProblem as error:
-        raise IndexProblem(error.problem, path=path, remedy=_REMEDY) from error
+        raise damaged(path, error.problem) from error
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         problem = "the manifest of an index cannot be read: " + words_of(error)
-        raise IndexProblem(problem, path=path, remedy=_REMEDY) from error
+        raise damaged(path, problem) from error
     ids, sizes, modified_ms, num_rows = numbers
     return FileTable(
         ids=ids,

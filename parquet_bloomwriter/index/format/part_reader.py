@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
-from parquet_bloomwriter.errors import FileProblem, IndexProblem
+from parquet_bloomwriter.errors import FileProblem
+from parquet_bloomwriter.index.entry import damaged
 from parquet_bloomwriter.index.format.block_checks import (
     CheckedGroups,
     bundles_of,
@@ -185,7 +186,7 @@ def read_part(path: str, file: IndexFile) -> Part:
     """
     with open_file(path, file.size, keep=True) as source:
         if source.size != file.size:
-            raise _broken(path, f"it has {source.size} bytes, and {file.size} were written")
+            raise damaged(path, f"it has {source.size} bytes, and {file.size} were written")
         footer, table = _opened(source, file, path)
         numbers = {name: _numbers(table, name, dtype, path) for name, dtype in _DTYPES.items()}
         num_bytes = numbers[NUM_BYTES].astype(np.int64)
@@ -194,7 +195,7 @@ def read_part(path: str, file: IndexFile) -> Part:
         types, type_of = _types(table, path)
     starts[num_bytes == 0] = 0
     if ((num_bytes == 0) & (numbers[NUM_VALUES] != 0)).any():
-        raise _broken(path, "a filter is missing")
+        raise damaged(path, "a filter is missing")
     groups, member_of = None, np.full(len(starts), -1, np.int64)
     if file.first_crc is not None:
         groups = _groups_of(footer, starts, num_bytes, path, member_of)
@@ -231,7 +232,7 @@ def check_part(source: Source, crc: int | None) -> None:
     try:
         check_whole(source, crc)
     except WrongBytes as error:
-        raise _broken(source.name or "", str(error)) from error
+        raise damaged(source.name or "", str(error)) from error
 
 
 def _opened(source: IndexSource, file: IndexFile, path: str) -> tuple[Footer, pa.Table]:
@@ -242,10 +243,10 @@ def _opened(source: IndexSource, file: IndexFile, path: str) -> tuple[Footer, pa
         first = FirstRead(source, READ_FIRST, file.first_crc)
         return first.footer, first.table(read_dictionary=[TYPE])
     except FileProblem as error:
-        raise _broken(path, f"the part cannot be read: {error.problem}") from error
+        raise damaged(path, f"the part cannot be read: {error.problem}") from error
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         problem = "the part cannot be read: " + words_of(error)
-        raise _broken(path, problem) from error
+        raise damaged(path, problem) from error
 
 
 def _numbers(
@@ -253,11 +254,11 @@ def _numbers(
 ) -> NDArray[Any]:
     """Return a column of numbers, without nulls, as an array."""
     if name not in table.schema.names:
-        raise _broken(path, f"it has no column {name}")
+        raise damaged(path, f"it has no column {name}")
     try:
         return integers_of(table[name], dtype)
     except ValueError as error:
-        raise _broken(path, f"the column {name} is not as it must be: {error}") from error
+        raise damaged(path, f"the column {name} is not as it must be: {error}") from error
 
 
 def _types(table: pa.Table, path: str) -> tuple[tuple[str, ...], NDArray[np.int32]]:
@@ -265,9 +266,9 @@ def _types(table: pa.Table, path: str) -> tuple[tuple[str, ...], NDArray[np.int3
     import pyarrow as pa
 
     if TYPE not in table.schema.names or table[TYPE].null_count:
-        raise _broken(path, f"it has no column {TYPE}, or nulls in it")
+        raise damaged(path, f"it has no column {TYPE}, or nulls in it")
     if not pa.types.is_dictionary(table[TYPE].type):
-        raise _broken(path, f"the column {TYPE} is not text")
+        raise damaged(path, f"the column {TYPE} is not text")
     column = table[TYPE].unify_dictionaries().combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)
@@ -275,7 +276,7 @@ def _types(table: pa.Table, path: str) -> tuple[tuple[str, ...], NDArray[np.int3
     try:
         return tuple(column.dictionary.to_pylist()), indices
     except UnicodeDecodeError as error:
-        raise _broken(path, f"the column {TYPE} is not text: {error}") from error
+        raise damaged(path, f"the column {TYPE} is not text: {error}") from error
 
 
 def _starts_of(
@@ -304,18 +305,18 @@ def _starts_of(
     """
     column = _binary_column(footer, BINARY, path)
     if (num_bytes < 0).any() or len(num_bytes) != int(footer.file.value(FileField.NUM_ROWS)[0]):
-        raise _broken(path, "its filters have impossible lengths")
+        raise damaged(path, "its filters have impossible lengths")
     if not is_checked:
         is_encoded = footer.chunks.value(ChunkField.CODEC)[:, column] != 0
         is_encoded |= footer.chunks.has(ChunkField.DICTIONARY_PAGE_OFFSET)[:, column]
         if is_encoded.any():
-            raise _broken(path, f"the column {BINARY} is compressed or encoded")
+            raise damaged(path, f"the column {BINARY} is compressed or encoded")
     starts = np.empty(len(num_bytes), np.int64)
     for row_group, rows in _row_groups(footer):
         lengths = num_bytes[rows] + LENGTH_BYTES
         start, stop = _chunk(footer, row_group, column, path)
         if stop - start <= int(lengths.sum()):
-            raise _broken(path, "a page does not fill its column chunk")
+            raise damaged(path, "a page does not fill its column chunk")
         if not is_checked:
             _check_pages(source, (start, stop), num_bytes[rows], path)
         starts[rows] = stop - np.cumsum(lengths[::-1])[::-1] + LENGTH_BYTES
@@ -338,7 +339,7 @@ def _groups_of(
         total = CHECK_BYTES * sum(bundle.num_checks for bundle in bundles)
         start, stop = _chunk(footer, row_group, column, path)
         if stop - start <= total:
-            raise _broken(path, "checksums of filters are missing")
+            raise damaged(path, "checksums of filters are missing")
         for bundle in bundles:
             of_part = bundle.rows + rows.start
             found.append(
@@ -359,7 +360,7 @@ def _bundles(num_bytes: NDArray[np.int64], path: str) -> list[Bundle]:
     try:
         return bundles_of(num_bytes)
     except ValueError as error:
-        raise _broken(path, str(error)) from error
+        raise damaged(path, str(error)) from error
 
 
 def _row_groups(footer: Footer) -> Iterator[tuple[int, slice]]:
@@ -375,10 +376,10 @@ def _binary_column(footer: Footer, name: str, path: str) -> int:
     """Return the ordinal of a column of binary values in the footer."""
     found = [leaf for leaf in footer.leaves if leaf.path == (name,)]
     if len(found) != 1:
-        raise _broken(path, f"it has no column {name}")
+        raise damaged(path, f"it has no column {name}")
     wanted = Repetition.OPTIONAL if name == CHECKS else Repetition.REQUIRED
     if found[0].physical_type != PhysicalType.BYTE_ARRAY or found[0].repetitions != (wanted,):
-        raise _broken(path, f"the column {name} is no {wanted.name.lower()} binary column")
+        raise damaged(path, f"the column {name} is no {wanted.name.lower()} binary column")
     return found[0].ordinal
 
 
@@ -388,7 +389,7 @@ def _chunk(footer: Footer, row_group: int, column: int, path: str) -> Range:
     start = int(chunk.value(ChunkField.DATA_PAGE_OFFSET)[row_group, column])
     length = int(chunk.value(ChunkField.TOTAL_COMPRESSED_SIZE)[row_group, column])
     if start <= 0 or not 0 < length <= footer.start - start:
-        raise _broken(path, "a page does not fill its column chunk")
+        raise damaged(path, "a page does not fill its column chunk")
     return start, start + length
 
 
@@ -401,14 +402,14 @@ def _check_pages(
     try:
         header = scan(head, _PAGE_HEADER, origin=start)
     except FileProblem as error:
-        raise _broken(path, f"a page has no header: {error.problem}") from error
+        raise damaged(path, f"a page has no header: {error.problem}") from error
     _check_page(header.values[0].tolist(), num_bytes, path)
     if start + header.stop + int((num_bytes + LENGTH_BYTES).sum()) != stop:
-        raise _broken(path, "a page does not fill its column chunk")
+        raise damaged(path, "a page does not fill its column chunk")
     first = start + header.stop
     prefix = source.read_at(first, first + LENGTH_BYTES)
     if int.from_bytes(prefix, "little") != num_bytes[0]:
-        raise _broken(path, "the first filter of a page has another length than it should")
+        raise damaged(path, "the first filter of a page has another length than it should")
 
 
 def _check_page(numbers: list[int], num_bytes: NDArray[np.int64], path: str) -> None:
@@ -421,10 +422,6 @@ def _check_page(numbers: list[int], num_bytes: NDArray[np.int64], path: str) -> 
     has_levels = numbers[_DEFINITION_BYTES] > 0 or numbers[_REPETITION_BYTES] > 0
     is_data = numbers[_KIND] in {DATA_PAGE, DATA_PAGE_V2}
     if not is_data or has_levels or shape != (len(num_bytes), PLAIN):
-        raise _broken(path, "a page is not PLAIN, or holds other rows")
+        raise damaged(path, "a page is not PLAIN, or holds other rows")
     if numbers[_COMPRESSED] != size or numbers[_UNCOMPRESSED] != size:
-        raise _broken(path, f"a page has {numbers[_COMPRESSED]} bytes, and its filters {size}")
-
-
-def _broken(path: str, problem: str) -> IndexProblem:
-    return IndexProblem(problem, path=path, remedy="Refresh the index in full.")
+        raise damaged(path, f"a page has {numbers[_COMPRESSED]} bytes, and its filters {size}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.entry import damaged
 from parquet_bloomwriter.index.format.block_checks import CheckedGroups
 from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE
 
@@ -92,6 +93,11 @@ class ColumnFilters:
         held = (getattr(self, name) for name in self.__slots__)
         arrays = sum(one.nbytes for one in held if isinstance(one, np.ndarray))
         return arrays + self.groups.num_bytes_held
+
+    def malformed(self, row: int) -> IndexProblem:
+        """Return the error for a filter with another header than it should have."""
+        path, byte = self.paths[int(self.part_of[row])], int(self.starts[row])
+        return damaged(path, "the Bloom filter has a malformed header", byte=byte)
 
 
 def gather_filters(parts: Sequence[Part], files: FileTable) -> ColumnFilters:

@@ -455,15 +455,6 @@ def jobs_in(path: str) -> int:
     return _REMOTE_THREADS if storage_of(path).is_remote else default_jobs()
 
 
-def _malformed(filters: ColumnFilters, row: int) -> IndexProblem:
-    return IndexProblem(
-        "the Bloom filter has a malformed header",
-        path=filters.paths[int(filters.part_of[row])],
-        byte=int(filters.starts[row]),
-        remedy="Refresh the index in full.",
-    )
-
-
 def _blocks_of(filters: ColumnFilters, rows: NDArray[np.int64], h: np.uint64) -> NDArray[np.int64]:
     """Return the position of a hash's block in each filter, if that has the usual header."""
     starts, lengths = filters.starts[rows], filters.num_bytes[rows]
@@ -481,20 +472,15 @@ def _without_kernel(
     parts = filters.part_of[rows].astype(np.int64)
     lengths = filters.num_bytes[rows].tolist()
     heads = reader.read(parts, filters.starts[rows], PIECE_BYTES)
-    _raise_first(reader)
+    reader.raise_first_failure()
     for row, head, length in zip(rows.tolist(), heads, lengths, strict=True):
         if not usual_header_at(head.tobytes(), 0, length):
-            raise _malformed(filters, row)
+            raise filters.malformed(row)
     words = reader.read(parts, _blocks_of(filters, rows, h), BYTES_PER_BLOCK).view("<u4")
-    _raise_first(reader)
+    reader.raise_first_failure()
     bits = np.array(mask(int(h)), np.uint32)
     found: NDArray[np.bool_] = ((words & bits) == bits).all(axis=1)
     return found
-
-
-def _raise_first(reader: BatchReader) -> None:
-    for error in reader.failures.values():
-        raise error
 
 
 def _bits_of_slab(
@@ -509,7 +495,7 @@ def _bits_of_slab(
     for row, offset, length in zip(slab.tolist(), offsets, lengths, strict=True):
         header = usual_header_at(data, offset, length)
         if not header:
-            raise _malformed(filters, row)
+            raise filters.malformed(row)
         found.append(view[offset + header : offset + length])
     return found
 

@@ -215,22 +215,19 @@ class Snapshot:
         try:
             return about_columns(expression, [column.name for column in self.entry.columns])
         except RecursionError as error:
-            self.problem = _reason_of(error, self.folder)
+            self._note(error)
             return Constant(value=True)
 
     def could_exclude(self, expression: Expression) -> bool:
         """Return whether the index could exclude any file by a predicate."""
         expression = self.about_columns(expression)
-        found = self._by_slices(self._sliced.could_exclude, expression)
-        if found is not None:
-            return found
-        try:
+
+        def find(expression: Expression) -> bool:
             scope = self._scope(expression)
             return scope is not None and scope.could_exclude(expression)
-        except BaseException as error:  # noqa: BLE001  see the head of the module
-            raise_if_final(error)
-            self.problem = _reason_of(error, self.folder)
-            return False
+
+        found = self._by_slices(self._sliced.could_exclude, expression)
+        return bool(self._ask(find, expression)) if found is None else found
 
     def might_match(self, expression: Expression) -> NDArray[np.bool_]:
         """Return for each data file whether it might hold a row for which a predicate is true.
@@ -239,25 +236,22 @@ class Snapshot:
             In the order of `files`, shape (m,). All are true if something is wrong.
         """
 
-        def find(expression: Expression) -> NDArray[np.bool_] | None:
+        def find_by_slices(expression: Expression) -> NDArray[np.bool_] | None:
             ids = self._sliced.ids_of_matches(expression)
             if ids is None:
                 return None
             self._sliced.check_files(expression, self.files)
             return np.isin(self.files.ids, ids)
 
-        expression = self.about_columns(expression)
-        might = self._by_slices(find, expression)
-        if might is not None:
-            return might
-        try:
+        def find(expression: Expression) -> NDArray[np.bool_] | None:
             scope = self._scope(expression)
-            if scope is not None:
-                return scope.might_match(expression, self._probes)
-        except BaseException as error:  # noqa: BLE001  see the head of the module
-            raise_if_final(error)
-            self.problem = _reason_of(error, self.folder)
-        return np.ones(len(self.files.ids), np.bool_)
+            return None if scope is None else scope.might_match(expression, self._probes)
+
+        expression = self.about_columns(expression)
+        might = self._by_slices(find_by_slices, expression)
+        if might is None:
+            might = self._ask(find, expression)
+        return np.ones(len(self.files.ids), np.bool_) if might is None else might
 
     def matching_files(self, expression: Expression) -> list[FileId] | None:
         """Return the data files that might match a predicate, without going through all files.
@@ -280,8 +274,7 @@ class Snapshot:
         try:
             return tuple(map(leaf_of, self._probe(indexed).filters.types))
         except BaseException as error:  # noqa: BLE001  see the head of the module
-            raise_if_final(error)
-            self.problem = _reason_of(error, self.folder)
+            self._note(error)
             return ()
 
     def join_filter(
@@ -305,9 +298,7 @@ class Snapshot:
                     self._join_filters = JoinFilters(self.entry, self.folder, self.files)
             return self._join_filters.get(indexed, filters, present, extra)
         except BaseException as error:  # noqa: BLE001  see the head of the module
-            raise_if_final(error)
-            reason = self.problem = _reason_of(error, self.folder)
-            return reason
+            return self._note(error)
 
     def are_unchanged(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Look at data files, and return for each whether it is as the version knows it.
@@ -322,14 +313,25 @@ class Snapshot:
 
     def _by_slices(self, ask: Callable[[Expression], T | None], expression: Expression) -> T | None:
         """Ask slices; return None if they give no answer, or are damaged."""
-        if self.problem is not None:
-            return None
+        return None if self.problem is not None else self._ask(ask, expression)
+
+    def _ask(self, ask: Callable[[Expression], T], expression: Expression) -> T | None:
+        """Ask files of the index; return None if they cannot be read, and keep the reason."""
         try:
             return ask(expression)
         except BaseException as error:  # noqa: BLE001  see the head of the module
-            raise_if_final(error)
-            self.problem = _reason_of(error, self.folder)
+            self._note(error)
             return None
+
+    def _note(self, error: BaseException) -> Reason:
+        """Keep as `problem` why the index cannot be read, and return it.
+
+        Raises:
+            BaseException: The error itself, if it must end the process.
+        """
+        raise_if_final(error)
+        reason = self.problem = _reason_of(error, self.folder)
+        return reason
 
     def _read_files(self) -> FileTable:
         """Return the data files that the version knows; keep them only if `files` was asked for."""

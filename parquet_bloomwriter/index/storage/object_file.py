@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem, StoreProblem
+from parquet_bloomwriter.index.entry import damaged
 from parquet_bloomwriter.source.base import RemoteReader, as_arrow_file, merge
 from parquet_bloomwriter.source.local import FileSource
 from parquet_bloomwriter.stores.object_cache import KeptObject, NewKept, crc_of, default_cache
@@ -224,8 +225,7 @@ def fetch_ranges(bucket: TableStore, key: str, size: int, ranges: Sequence[Range
     def fetch(piece: Range) -> bytes:
         data, state = bucket.read(key, *piece, if_match=_etags.get(url))
         if state.size != size:
-            problem = f"it has {state.size} bytes, and {size} were written"
-            raise IndexProblem(problem, path=url, remedy="Refresh the index in full.")
+            raise damaged(url, f"it has {state.size} bytes, and {size} were written")
         if _etags.setdefault(url, state.etag) != state.etag:
             raise IndexProblem("another program replaced it meanwhile", path=url)
         return data

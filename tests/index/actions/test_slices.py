@@ -410,3 +410,13 @@ def test_whatever_is_done_answers_are_those_of_the_parts(
     for step in steps:
         STEPS[step](table)
         check_answers(table, at_most=1000)
+
+
+def test_new_parts_of_small_columns_are_not_read_again(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slice_file, "MIN_FILTERS", 9)  # one more than the table has files
+    monkeypatch.setattr(commit, "plan_slices", lambda *_: pytest.fail("parts are read"))
+    create(table)
+    index.refresh(table, "ids", mode="full")
+    assert slices(table) == []
