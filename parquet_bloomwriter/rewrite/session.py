@@ -103,6 +103,11 @@ def _versions(
         )
     name = os.fspath(source)
     target = name if destination.output is None else os.fspath(destination.output)
+    for path in {name, target}:
+        if not is_far(path):
+            check_local(path)
+    if destination.backup_dir is not None and not is_far(target):
+        check_local(destination.backup_dir)
     if is_far(name) or is_far(target):
         _refuse_keep_time(destination)
         from parquet_bloomwriter.rewrite.objects import open_far_versions
@@ -110,9 +115,6 @@ def _versions(
         with open_far_versions(name, target, destination, progress) as new:
             yield new
         return
-    for path in (source, destination.output, destination.backup_dir):
-        if path is not None:
-            check_local(path)
     with open_on_disk(name) as old:
         yield NewOnDisk(old, destination, progress)
 

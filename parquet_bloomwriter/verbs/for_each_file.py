@@ -238,8 +238,8 @@ def find_tasks(
     new, kept = (None if one is None else os.fspath(one) for one in (output, backup_dir))
     if kept is not None:
         _check_backups_are_local(kept, (*named, new))
-    for path in (*named, *filter(None, [new])):
-        if not is_far(path):
+    for path in (*named, new):
+        if path is not None and not is_far(path):
             check_local(path)
     for error in missing(named):
         raise error

@@ -9,6 +9,7 @@ import shutil
 import threading
 from typing import TYPE_CHECKING, Any
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +26,7 @@ from parquet_bloomwriter import (
     UnsafeTarget,
     UnsupportedFile,
     bloomify,
+    for_each_file,
     repair,
     strip,
     verify,
@@ -524,16 +526,24 @@ def test_errors_come_in_turn_and_stop_the_rest() -> None:
     assert len(started) < 20
 
 
-@pytest.mark.parametrize("option", ["output", "backup_dir"])
 def test_an_empty_path_is_not_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"id": [1, 2]}), path)
     before = path.read_bytes()
-    with pytest.raises(InvalidArgument, match="the path is empty"):
-        bloomify(path, "id", **{option: ""})  # type: ignore[arg-type]
+    url = "memory://empty/a.parquet"
+    fsspec.filesystem("memory").pipe_file("/empty/a.parquet", before)
+    for source in (str(path), url):
+        with pytest.raises(InvalidArgument, match="the path is empty"):
+            bloomify(source, "id", output="")
+        with pytest.raises(InvalidArgument, match="the path is empty"):
+            list(for_each_file(source, lambda *given: given, output=""))
+        for folder, problem in (("", "the path is empty"), ("s3://bucket", "is a URL")):
+            output = None if source is not url else tmp_path / "b.parquet"
+            with pytest.raises(InvalidArgument, match=problem):
+                bloomify(source, "id", output=output, backup_dir=folder)
     assert [one.read_bytes() for one in tmp_path.iterdir()] == [before]
 
 
