@@ -118,9 +118,14 @@ def settings_in_use() -> StoreSettings:
     return _in_use
 
 
-def use(settings: StoreSettings) -> None:
-    """Use these settings, and no others, for all stores that this process opens from now on."""
-    _change(lambda _: settings)
+def use(settings: StoreSettings, *, keep_buckets: bool = False) -> None:
+    """Use these settings, and no others, for all stores that this process opens from now on.
+
+    Args:
+        settings: The settings.
+        keep_buckets: Whether buckets of S3 that have settings of their own keep them.
+    """
+    _change(lambda before: replace(settings, buckets=before.buckets) if keep_buckets else settings)
 
 
 def use_for_buckets(buckets: Mapping[str, BucketSettings | InvalidArgument | None]) -> None:

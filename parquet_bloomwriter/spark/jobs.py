@@ -7,7 +7,8 @@ Only the DataFrame interface is used, so that Spark Connect needs no other code.
 batches to Python without making rows of Spark's own. A worker returns a `BloomwriterError` or an
 `OSError` as its result, and the driver raises the error. Any other error fails the task, and Spark
 tries the task again as often as its settings say. So work may run twice.
-Settings of stores go along with each task: executors need nothing of the driver's environment.
+Settings of stores go along with each task, also those of an Iceberg table's buckets, which the
+driver has from a catalog: executors need nothing of the driver's environment.
 
 Classic sessions collect, because their `toLocalIterator` runs one partition after the other.
 Meanwhile Spark's status tracker counts the finished tasks. Connect streams results while tasks run.
@@ -28,12 +29,13 @@ import threading
 import uuid
 import warnings
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parquet_bloomwriter import __version__
 from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.source.settings import use
+from parquet_bloomwriter.source.settings import settings_in_use, use
 from parquet_bloomwriter.spark.settings import is_connect
 from parquet_bloomwriter.spark.store_urls import store_settings
 from parquet_bloomwriter.spark.worker_python import check_worker_python
@@ -99,7 +101,8 @@ def run(
     if not is_connect(spark):
         check_worker_python(spark)
     packed = [pickle.dumps(argument) for argument in arguments]
-    frame = _tasks(spark, work, packed, store_settings(spark))
+    settings = replace(store_settings(spark), buckets=settings_in_use().buckets)
+    frame = _tasks(spark, work, packed, settings)
     rows = _streamed if is_connect(spark) else _collected
     try:
         for row in rows(frame, description, on_progress or _ignore):

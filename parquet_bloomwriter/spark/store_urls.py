@@ -173,10 +173,12 @@ def use_settings_of(spark: SparkSession, paths: Iterable[str] | None = None) -> 
 
     Args:
         spark: The session.
-        paths: What is read, by our names: if all of it is on disks, do nothing.
+        paths: What a query reads, by our names: if all of it is on disks, do nothing. Meanwhile,
+            another thread may work on an Iceberg table, whose buckets keep the catalog's settings;
+            None: a verb begins, and only the session's settings apply.
     """
     if paths is None or any(storage_of(path).is_remote for path in paths):
-        use(store_settings(spark))
+        use(store_settings(spark), keep_buckets=paths is not None)
 
 
 def _hadoop(spark: Any) -> Any:  # noqa: ANN401  py4j has no types

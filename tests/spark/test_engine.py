@@ -19,6 +19,7 @@ from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.format.filter_file import read_global
 from parquet_bloomwriter.index.format.part_writer import CHECKS
 from parquet_bloomwriter.index.log.log import IndexLog
+from parquet_bloomwriter.source.settings import BucketSettings, StoreSettings, use, use_for_buckets
 from parquet_bloomwriter.spark import SparkEngine, jobs
 from parquet_bloomwriter.spark.progress import JobLine, TaskProgress
 
@@ -151,6 +152,21 @@ def test_every_argument_gets_one_result(spark: SparkSession) -> None:
     assert told == sorted(told)
     assert told[-1] == 20
     assert list(jobs.run(spark, square, [], description="nothing")) == []
+
+
+def test_workers_have_the_keys_of_an_iceberg_catalog(spark: SparkSession) -> None:
+    def key_of(bucket: str) -> str | None:
+        from parquet_bloomwriter.source.settings import settings_in_use
+
+        settings = settings_in_use().of_bucket(bucket)
+        return None if settings is None else settings.access_key
+
+    use_for_buckets({"b": BucketSettings(access_key="vended")})
+    try:
+        assert list(jobs.run(spark, key_of, ["b"], description="keys")) == ["vended"]
+    finally:
+        use(StoreSettings())
+    assert list(jobs.run(spark, key_of, ["b"], description="keys")) == [None]
 
 
 def test_errors_of_ours_come_back_whole(spark: SparkSession) -> None:

@@ -7,7 +7,9 @@ import pickle
 import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.source.settings import StoreSettings, use
+from parquet_bloomwriter.iceberg.store import use_settings
+from parquet_bloomwriter.source.settings import BucketSettings, StoreSettings, settings_in_use, use
+from parquet_bloomwriter.spark import store_urls
 from parquet_bloomwriter.spark.connect.file_keys import file_key, file_uri, leaving_out
 from parquet_bloomwriter.spark.store_urls import HadoopSettings, from_hadoop, from_uri, scheme_of
 from parquet_bloomwriter.stores.open import open_bucket
@@ -165,3 +167,20 @@ def test_a_blank_setting_of_one_bucket_hides_that_of_all() -> None:
     other = HadoopSettings(options).of_bucket("c")
     assert other is not None
     assert other.endpoint == "http://store:1"
+
+
+def test_a_query_leaves_a_bucket_the_keys_of_its_iceberg_catalog(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = HadoopSettings({**KEYS, "endpoint.region": "session"})
+    monkeypatch.setattr(store_urls, "store_settings", lambda _: given)
+    try:
+        use_settings({"s3.region": "catalog"}, ["s3://iceberg/table"])
+        store_urls.use_settings_of(None, ["/disk", "s3://other/x"])  # type: ignore[arg-type]
+        found = settings_in_use()
+        assert found.of_bucket("iceberg") == BucketSettings(region="catalog")
+        assert found.of_bucket("other") == given.of_bucket("other") != BucketSettings()
+        store_urls.use_settings_of(None)  # type: ignore[arg-type]  # a verb begins
+        assert settings_in_use().of_bucket("iceberg") == given.of_bucket("iceberg")
+    finally:
+        use(StoreSettings())

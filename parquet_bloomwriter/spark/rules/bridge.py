@@ -170,13 +170,13 @@ class Bridge:
         import numpy as np
 
         snapshot = self._with_files(request.snapshot)
-        self._use_settings()
+        self._use_settings((snapshot.root, snapshot.folder))
         asked = unpacked(request.present, len(snapshot.files.sizes))
         places = np.flatnonzero(asked)
         asked[places] = snapshot.are_unchanged(places)
         return UnchangedAnswer(unchanged=_packed(asked))
 
-    def _use_settings(self, paths: Iterable[str] | None = None) -> None:
+    def _use_settings(self, paths: Iterable[str]) -> None:
         """Apply the session's settings of stores in this process; see `use_settings_of`."""
         spark = self._spark()
         if spark is not None:

@@ -246,7 +246,10 @@ def _bloomify_by_commits(
     if isinstance(ndv, Mapping):
         raise InvalidArgument("the ndv for such a table is one number for all columns")
     workers = SparkWorkers(spark, num_tasks)
-    report = add_to_table(path, columns, ndv=ndv, workers=workers, **options)
+    try:
+        report = add_to_table(path, columns, ndv=ndv, workers=workers, **options)
+    finally:
+        use_settings_of(spark)  # keys of an Iceberg catalog are for this table only
     status = {
         FileFate.REPLACED: "rewritten",
         FileFate.UNCHANGED: "unchanged",

@@ -4,9 +4,6 @@ The driver reads the table's metadata and the footers of files of which nothing 
 files to tasks, and commits. Tasks write new files; what they wrote counts only once it is
 committed. A task that runs again, because an executor was lost or slow, writes the same new name
 again: the last one that is complete stays, and all have the same bytes.
-
-Keys and endpoints of an Iceberg table's buckets come from its catalog or from pyiceberg's
-configuration, which executors need not have: they travel in the tasks.
 """
 
 from __future__ import annotations
@@ -14,21 +11,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.source.settings import settings_in_use, use_for_buckets
 from parquet_bloomwriter.spark.jobs import run
-from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Sequence
 
     from pyspark.sql import SparkSession
 
-    from parquet_bloomwriter.source.settings import BucketSettings
     from parquet_bloomwriter.tables.replacement import Job, Writer, WrittenFile
 
     Result = WrittenFile | BloomwriterError | OSError | None
-    Settings = Mapping[str, BucketSettings | None]
 
 
 class SparkWorkers:
@@ -44,8 +37,7 @@ class SparkWorkers:
         groups: list[list[tuple[int, Job]]] = [[] for _ in range(min(self._num_tasks, len(jobs)))]
         for place, job in enumerate(jobs):
             groups[place % len(groups)].append((place, job))
-        settings = _settings_of(jobs)
-        tasks = [(settings, writer, tuple(group)) for group in groups]
+        tasks = [(writer, tuple(group)) for group in groups]
         description = f"bloomify: {count(len(jobs), 'file')} of a table"
         found: dict[int, Result] = {}
         for results in run(self._spark, _write, tasks, description=description):
@@ -53,17 +45,9 @@ class SparkWorkers:
         yield from (found[place] for place in range(len(jobs)))
 
 
-def _settings_of(jobs: Sequence[Job]) -> Settings:
-    """Return the settings of this process for the buckets of files; None: those of the session."""
-    places = {place for job in jobs for place in (job.old, job.new) if is_s3(place)}
-    of_bucket = settings_in_use().of_bucket
-    return {bucket: of_bucket(bucket) for bucket in {parse_url(one).bucket for one in places}}
-
-
-def _write(task: tuple[Settings, Writer, tuple[tuple[int, Job], ...]]) -> dict[int, Result]:
+def _write(task: tuple[Writer, tuple[tuple[int, Job], ...]]) -> dict[int, Result]:
     """Write the files of one task, in a worker."""
-    settings, writer, jobs = task
-    use_for_buckets(settings)
+    writer, jobs = task
     return {place: _written(writer, job) for place, job in jobs}
 
 
