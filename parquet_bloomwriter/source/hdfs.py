@@ -109,7 +109,7 @@ def split_url(url: str, settings: HdfsConnection) -> HdfsUrl:
     """
     address, _, path = url[len("hdfs://") :].partition("/")
     if not address:
-        default = settings.default or _default_file_system()
+        default = settings.default or _configuration("core-site.xml").get("fs.defaultFS", "")
         if not default.lower().startswith("hdfs://"):
             raise InvalidArgument(
                 f'"{url}" names no name node, and Hadoop\'s configuration has no default one',
@@ -267,16 +267,29 @@ def words_of(error: BaseException) -> str:
     return " ".join(text.split())[:_MAX_WORDS] or type(error).__name__
 
 
-def _default_file_system() -> str:
-    """Return `fs.defaultFS` of Hadoop's configuration; "" if it is not set."""
+def cluster_of(base: str, settings: HdfsConnection) -> str:
+    """Return a text by which caches know a cluster: two name services may have the same name.
+
+    Args:
+        base: `hdfs://host:port` or `hdfs://nameservice`.
+        settings: Override Hadoop's configuration on this machine.
+    """
+    service = base.partition("://")[2]
+    if ":" in service:
+        return "HDFS"
+    given = {**_configuration("hdfs-site.xml"), **dict(settings.settings)}
+    prefix = f"dfs.namenode.rpc-address.{service}."
+    addresses = {text for name, text in given.items() if name.startswith(prefix)}
+    return " ".join(["HDFS", *sorted(addresses)])
+
+
+def _configuration(file: str) -> dict[str, str]:
+    """Return values by name in a file of Hadoop's configuration; {} if it cannot be read."""
     home = os.environ.get("HADOOP_HOME")
     folder = os.environ.get("HADOOP_CONF_DIR") or (home and f"{home}/etc/hadoop")
     try:
-        text = Path(folder or "", "core-site.xml").read_text("utf-8")
+        text = Path(folder or "", file).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
-        return ""
-    for one in _PROPERTY.findall(_COMMENT.sub("", text)):
-        found = dict(_NAME_OR_VALUE.findall(one))
-        if found.get("name") == "fs.defaultFS":
-            return str(found.get("value", ""))
-    return ""
+        return {}
+    found = [dict(_NAME_OR_VALUE.findall(one)) for one in _PROPERTY.findall(_COMMENT.sub("", text))]
+    return {one.get("name", ""): one.get("value", "") for one in reversed(found)}

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.errors import StoreProblem
 from parquet_bloomwriter.source.hdfs import (
     Version,
+    cluster_of,
     naming,
     open_client,
     open_version,
@@ -76,7 +77,7 @@ class HdfsStore(NewNameStore, TableStore):
         self._base = base
         self._notes: list[str] = []
         self.kind = "HDFS"
-        self.endpoint = self.kind
+        self.endpoint = cluster_of(base, settings)
         self.name = base
 
     def spell(self, path: str) -> str:

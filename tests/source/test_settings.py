@@ -27,6 +27,7 @@ from parquet_bloomwriter.stores.open import open_any, open_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 GOOGLE = {"fs.gs.storage.root.url": "http://gs.example", "fs.gs.auth.type": "UNAUTHENTICATED"}
 HDFS = {"fs.defaultFS": "hdfs://nodes:8020"}
@@ -70,6 +71,29 @@ def test_a_store_is_of_one_value_while_another_thread_changes_it(
         open_it("hdfs:///a")
     assert all(base == settings.default for base, settings in opened)
     assert len(opened) == 2
+
+
+def test_clusters_whose_name_services_have_one_name_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("hdfs_native")
+    monkeypatch.setattr("parquet_bloomwriter.stores.hdfs.open_client", lambda *_: None)
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    prefix, found = "dfs.namenode.rpc-address", []
+    for host in "ab":
+        use(HadoopSettings({}, {f"{prefix}.ns.nn{i}": f"{host}{i}:8020" for i in (1, 2)}))
+        found += [open_it("hdfs://ns/x")[0] for open_it in (open_any, open_place)]
+    use(StoreSettings())
+    for host in "cd":
+        node = f"<property><name>{prefix}.ns.nn1</name><value>{host}:8020</value></property>"
+        (tmp_path / "hdfs-site.xml").write_text(f"<configuration>{node}</configuration>")
+        found.append(open_any("hdfs://ns/x")[0])
+    assert [one.endpoint for one in found] == [
+        *["HDFS a1:8020 a2:8020"] * 2,
+        *["HDFS b1:8020 b2:8020"] * 2,
+        *["HDFS c:8020", "HDFS d:8020"],
+    ]
+    assert open_any("hdfs://host:8020/x")[0].endpoint == "HDFS"  # the URL tells it
 
 
 def test_settings_of_a_table_come_first_and_never_change_a_value() -> None:
