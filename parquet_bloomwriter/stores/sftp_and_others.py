@@ -182,17 +182,16 @@ class FileSystemStore(WholeStore):
         self._make_folder_of(path)
         is_ours = False
         try:
-            with self.named(path):
-                with self._create(path) as file:
-                    is_ours = True
-                    self._send(data, file)
-                state = self._check(path, data)
+            with self.named(path), ExitStack() as stack:
+                file, is_ours = stack.enter_context(self._create(path)), True
+                self._send(data, file)
+                stack.close()
+                return self._check(path, data)
         except FileExistsError as error:
             raise self.changed(path) from error
         except BaseException as error:
             self._take_back(path, data, error, is_ours=is_ours)
             raise
-        return state
 
     def _take_back(
         self, path: str, data: LocalFile, error: BaseException, *, is_ours: bool

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,6 +31,7 @@ from tests.stores.whole.outcome import error_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+    from types import CodeType, FrameType
 
 OPERATIONS = ("info", "ls", "_open", "cat_file", "mv", "rm_file")
 
@@ -203,6 +206,41 @@ def test_what_could_not_be_written_to_its_end_is_taken_back(
         bloomify(f"{base}/a.parquet", ["id"], output=f"{base}/b.parquet")
     assert not limits
     assert files() == {"/d/a.parquet": plain}
+
+
+def test_a_fault_at_any_line_of_writing_leaves_no_part(
+    base: str, plain: bytes, request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(partial(sys.settrace, sys.gettrace()))
+    code = sftp_and_others.FileSystemStore._publish.__code__  # noqa: SLF001
+    for fault in (OSError, KeyboardInterrupt):
+        for line in {line for *_, line in code.co_lines() if line is not None}:
+            Flaky.store.clear()
+            put("/d/a.parquet", plain)
+            raised: list[BaseException] = []
+            sys.settrace(partial(_raise_at, code, line, fault, raised))
+            with suppress(BaseException):
+                bloomify(f"{base}/a.parquet", ["id"], output=f"{base}/b.parquet")
+            sys.settrace(None)
+            assert set(files()) == {"/d/a.parquet", *([] if raised else ["/d/b.parquet"])}, line
+
+
+def _raise_at(  # noqa: PLR0913, PLR0917  the last three are of `sys.settrace`
+    code: CodeType,
+    line: int,
+    fault: type[BaseException],
+    raised: list[BaseException],
+    frame: FrameType,
+    event: str,
+    _: object,
+) -> Callable[..., Any] | None:
+    """Trace a function, and raise an error at one of its lines, once."""
+    if frame.f_code is not code:
+        return None
+    if event == "line" and frame.f_lineno == line and not raised:
+        raised.append(fault("a fault"))
+        raise raised[0]
+    return partial(_raise_at, code, line, fault, raised)
 
 
 def test_large_files_wait_on_disk(
