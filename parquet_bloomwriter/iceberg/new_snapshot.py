@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
-    from pyiceberg.table.snapshots import Summary
+    from pyiceberg.table.refs import SnapshotRef
+    from pyiceberg.table.snapshots import Snapshot, Summary
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
     from parquet_bloomwriter.iceberg.snapshot import DataFileEntry, IcebergSnapshot
@@ -95,15 +96,34 @@ class NewSnapshot:
 
     def write(self, branch: str) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:
         """Write manifests and their list; return updates and requirements for the catalog."""
-        from pyiceberg.manifest import write_manifest_list
-        from pyiceberg.table.refs import SnapshotRefType
-        from pyiceberg.table.snapshots import Snapshot
         from pyiceberg.table.update import (
             AddSnapshotUpdate,
             AssertRefSnapshotId,
             AssertTableUUID,
             SetSnapshotRefUpdate,
         )
+
+        metadata = self.current.table.metadata
+        ref = metadata.refs.get(branch)
+        expected: dict[str, Any] = {
+            "ref": branch,
+            "snapshot_id": None if ref is None else self.parent_id,
+        }
+        return (
+            (
+                AddSnapshotUpdate(snapshot=self._written_snapshot()),
+                SetSnapshotRefUpdate(**self._move(branch, ref)),
+            ),
+            (
+                AssertTableUUID(uuid=metadata.table_uuid),
+                AssertRefSnapshotId(**expected),
+            ),
+        )
+
+    def _written_snapshot(self) -> Snapshot:
+        """Write manifests and their list; return the snapshot."""
+        from pyiceberg.manifest import write_manifest_list
+        from pyiceberg.table.snapshots import Snapshot
 
         metadata = self.current.table.metadata
         manifests, num_created, num_replaced = self._manifests()
@@ -132,12 +152,17 @@ class NewSnapshot:
             ),
             "schema_id": metadata.current_schema_id,
         }
+        return Snapshot(**made)
+
+    def _move(self, branch: str, ref: SnapshotRef | None) -> dict[str, Any]:
+        """Return the arguments of the update that moves a branch to the new snapshot."""
+        from pyiceberg.table.refs import SnapshotRefType
+
         move: dict[str, Any] = {
             "ref_name": branch,
             "type": SnapshotRefType.BRANCH,
             "snapshot_id": self.snapshot_id,
         }
-        ref = metadata.refs.get(branch)
         if ref is not None:
             # A branch keeps its own settings of retention only if they are given again.
             move |= {
@@ -145,17 +170,7 @@ class NewSnapshot:
                 "max_snapshot_age_ms": ref.max_snapshot_age_ms,
                 "min_snapshots_to_keep": ref.min_snapshots_to_keep,
             }
-        expected: dict[str, Any] = {
-            "ref": branch,
-            "snapshot_id": None if ref is None else self.parent_id,
-        }
-        return (
-            (AddSnapshotUpdate(snapshot=Snapshot(**made)), SetSnapshotRefUpdate(**move)),
-            (
-                AssertTableUUID(uuid=metadata.table_uuid),
-                AssertRefSnapshotId(**expected),
-            ),
-        )
+        return move
 
     def remove(self) -> None:
         """Remove the manifests and the list that were written for a commit that was not made."""

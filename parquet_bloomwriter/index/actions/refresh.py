@@ -14,6 +14,7 @@ Files that quick refreshes left uncovered are read again by the next incremental
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -39,7 +40,7 @@ from parquet_bloomwriter.source.folders import Leftovers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -47,8 +48,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.changes import Changes
     from parquet_bloomwriter.index.engine import Engine, Progress
     from parquet_bloomwriter.index.entry import Entry
+    from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.handle import IndexHandle
+    from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.report import IndexReport
+    from parquet_bloomwriter.index.table.metadata import MetadataTable
 
     StrPath = str | os.PathLike[str]
 
@@ -65,20 +69,6 @@ def refresh_index(
     progress: Progress | None,
 ) -> IndexReport:
     """Refresh an index; see `index.refresh`."""
-    left = Leftovers()
-    report = _refreshed(handle, mode, left, files=files, engine=engine, progress=progress)
-    return replace(report, passed_over=left.groups())
-
-
-def _refreshed(  # noqa: PLR0913  as `refresh_index`
-    handle: IndexHandle,
-    mode: Mode,
-    leftovers: Leftovers,
-    *,
-    files: StrPath | Sequence[StrPath] | None,
-    engine: Engine | None,
-    progress: Progress | None,
-) -> IndexReport:
     if mode not in MODES:
         raise InvalidArgument(f"{mode!r} is not a mode; there are {', '.join(MODES)}")
     log, table = handle.log, handle.table
@@ -88,8 +78,7 @@ def _refreshed(  # noqa: PLR0913  as `refresh_index`
     if table.root != root:
         problem = f'the index "{stable.name}" is of another table'
         raise InvalidArgument(problem, path=log.folder, remedy=f'Name the folder "{root}".')
-    options = dict(stable.options)
-    before = state_of(options)
+    before, left = state_of(stable.options), Leftovers()
     metadata = None if before is None else table.opened(before)
     if before is not None and metadata is not None:
         check_named(files)
@@ -97,28 +86,41 @@ def _refreshed(  # noqa: PLR0913  as `refresh_index`
         if mode != "full" and (why := before.why_silent(metadata, names)):
             raise InvalidArgument(f"the index says nothing about the table: {why}", path=log.folder)
         current = metadata.files()
-        options = without_state(options) | metadata.state(names).options()
+        options = without_state(stable.options) | metadata.state(names).options()
     else:
-        current = current_files(table, files, leftovers)
-        check_nothing_unknown(options, leftovers)
-        if files is None:
-            options |= LISTING
+        current = current_files(table, files, left)
+        check_nothing_unknown(stable.options, left)
+        options = {**stable.options, **(LISTING if files is None else {})}
         check_plain(root, current)
-    if mode == "full":
-        return refresh_in_full(
-            log, stable, current, options=options, table=metadata, engine=engine, progress=progress
-        )
+    build = refresh_in_full if mode == "full" else partial(_refresh_changes, mode=mode)
+    report = build(
+        log, stable, current, options=options, table=metadata, engine=engine, progress=progress
+    )
+    return replace(report, passed_over=left.groups())
+
+
+def _refresh_changes(  # noqa: PLR0913  as `refresh_in_full`
+    log: IndexLog,
+    stable: Entry,
+    current: Sequence[FileId],
+    *,
+    mode: Mode,
+    options: Mapping[str, str],
+    table: MetadataTable | None,
+    engine: Engine | None,
+    progress: Progress | None,
+) -> IndexReport:
+    """Build filters of files that are new, have changed, or are in no filter of all files."""
     with fail_if_overtaken(log, stable):
         log.check_intact(stable)
         changes = compare(current, stable, log.folder)
-
     action = f"refresh {mode}"
     config = config_of(stable, path=log.folder)
     again = _uncovered(stable, changes, mode)
     kept = changes.still_there & ~again
     covered_anew = {file.path for file in changes.known.select(again).identities()}
     to_build = sorted([*changes.appended, *(file for file in current if file.path in covered_anew)])
-    survey = survey_files(root, to_build, config, strict=False, table=metadata)
+    survey = survey_files(stable.root_in(log.folder), to_build, config, strict=False, table=table)
     if not survey.files and kept.all():
         return report_on(log, stable, action=action, changed=False, left_out=survey.left_out)
     request = VersionRequest(
@@ -130,7 +132,7 @@ def _refreshed(  # noqa: PLR0913  as `refresh_index`
         num_distinct={} if mode == "quick" else _num_distinct(stable, survey),
         num_forgotten=changes.num_deleted,
     )
-    begin = replace(stable, state=State.REFRESHING, action=action, options=options)
+    begin = replace(stable, state=State.REFRESHING, action=action, options=dict(options))
     return build_version(log, stable, begin, request)
 
 

@@ -12,7 +12,7 @@ import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -132,12 +132,11 @@ def look_up(  # noqa: PLR0913  as `index.lookup`
         metadata = _metadata_of(table, version, files, opened.values())
     if metadata is not None:
         opened = {folder: _if_about(metadata, one, expression) for folder, one in opened.items()}
-    report = None
     if files is None and (metadata is None or metadata.planned is None):
         report = _by_slices(table, name, opened, expression, metadata)
-    if report is not None:
-        _check_columns(expression, opened, metadata, report)
-        return report
+        if report is not None:
+            _check_columns(expression, opened, metadata, report)
+            return report
     root = _root_of(table, opened.values())
     opened = {folder: with_files(folder, one) for folder, one in opened.items()}
     if metadata is not None:
@@ -161,29 +160,41 @@ def look_up(  # noqa: PLR0913  as `index.lookup`
     ]
     if not answers:
         raise _no_index(table, name, home)
+    report = replace(
+        _report(expression, root, current, answers),
+        root=path,
+        was_listed=was_listed,
+        passed_over=left.groups(),
+    )
+    files_to_ask = partial(_files_to_ask, root, current, opened, all_answers)
+    _check_columns(expression, opened, metadata, report, files_to_ask)
+    return report
+
+
+def _report(
+    expression: Expression, root: str, files: list[FileId], answers: Sequence[_Answer]
+) -> LookupReport:
+    """Return the files that every index keeps.
+
+    Args:
+        expression: The predicate.
+        root: Folder that the paths of files are relative to, absolute.
+        files: The files.
+        answers: Of each index, about the files.
+    """
     kept = np.logical_and.reduce([answer.might_match for answer in answers])
     known = np.logical_or.reduce([answer.is_known for answer in answers])
-    sizes = np.array([file.size for file in current], dtype=np.int64)
-    report = LookupReport(
+    sizes = np.array([file.size for file in files], dtype=np.int64)
+    return LookupReport(
         predicate=to_text(expression),
-        root=path,
-        paths=tuple(location(root, current[position]) for position in np.flatnonzero(kept)),
-        num_files=len(current),
+        root=root,
+        paths=tuple(location(root, files[position]) for position in np.flatnonzero(kept)),
+        num_files=len(files),
         num_unknown=int(np.count_nonzero(kept & ~known)),
         num_bytes=int(sizes.sum()),
         kept_bytes=int(sizes[kept].sum()),
         indexes=tuple(answer.use for answer in answers),
-        was_listed=was_listed,
-        passed_over=left.groups(),
     )
-    _check_columns(
-        expression,
-        opened,
-        metadata,
-        report,
-        partial(_files_to_ask, root, current, opened, all_answers),
-    )
-    return report
 
 
 def _files_to_ask(

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.filesystems import without_secrets
+from parquet_bloomwriter.source.settings import BucketSettings
 from parquet_bloomwriter.stores.s3.limits import BoundedSession
 from parquet_bloomwriter.stores.s3.store import S3Store
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.source.settings import BucketSettings
+    from botocore.config import Config
 
 _CONNECTIONS = 64
 _TIMEOUT_S = 60
@@ -52,8 +53,6 @@ _opening = Lock()
 def _client(given: BucketSettings | None, environment: tuple[str | None, ...]) -> Any:  # noqa: ANN401  boto3 has no types
     try:
         import boto3
-        from botocore import UNSIGNED
-        from botocore.config import Config
     except ImportError as error:
         raise InvalidArgument(
             "files on S3 are written with boto3, which is not installed",
@@ -66,21 +65,7 @@ def _client(given: BucketSettings | None, environment: tuple[str | None, ...]) -
     endpoint = of_s3 or of_all
     if given is not None:
         endpoint, profile = given.endpoint, None
-    has_keys = given is not None and given.access_key is not None
-    is_by_path = endpoint is not None if given is None else given.path_style
-    config = Config(
-        retries={"total_max_attempts": 1, "mode": "standard"},
-        max_pool_connections=_CONNECTIONS,
-        connect_timeout=_TIMEOUT_S / 6,
-        read_timeout=_TIMEOUT_S,
-        # Other stores than Amazon's do not know the newer checksums; MD5 goes along instead.
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-        **({"s3": {"addressing_style": "path"}} if is_by_path else {}),
-        # Keys that are given go to the store that is given, or to Amazon's, and to no other.
-        **({"ignore_configured_endpoint_urls": True} if has_keys else {}),
-        **({"signature_version": UNSIGNED} if given is not None and given.is_anonymous else {}),
-    )
+    config = _config(given or BucketSettings(path_style=endpoint is not None))
     keys: dict[str, str | None] = {}
     own = None
     if given is not None and given.access_key is not None:
@@ -103,6 +88,26 @@ def _client(given: BucketSettings | None, environment: tuple[str | None, ...]) -
         ) from error
     _limit(client)
     return client
+
+
+def _config(given: BucketSettings) -> Config:
+    """Return how the client makes requests."""
+    from botocore import UNSIGNED
+    from botocore.config import Config
+
+    return Config(
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        max_pool_connections=_CONNECTIONS,
+        connect_timeout=_TIMEOUT_S / 6,
+        read_timeout=_TIMEOUT_S,
+        # Other stores than Amazon's do not know the newer checksums; MD5 goes along instead.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        **({"s3": {"addressing_style": "path"}} if given.path_style else {}),
+        # Keys that are given go to the store that is given, or to Amazon's, and to no other.
+        **({"ignore_configured_endpoint_urls": True} if given.access_key is not None else {}),
+        **({"signature_version": UNSIGNED} if given.is_anonymous else {}),
+    )
 
 
 def _limit(client: Any) -> None:  # noqa: ANN401  boto3's

@@ -160,26 +160,55 @@ def datafusion() -> tuple[str, Count]:
 def clickhouse() -> tuple[str, Count]:
     """Ask ClickHouse as a library, chdb."""
     engine = import_module("chdb")
-    scales = {"ms": 3, "us": 6, "ns": 9}
+    literals = clickhouse_literals()
     structures: dict[str, str] = {}
 
     def run(query: str) -> str:
         return str(engine.query(query, "TabSeparatedRaw")).strip()
 
-    def escaped(text: str) -> str:
-        return text.replace("\\", "\\\\").replace("'", "\\'")
-
     def quoted(name: str, quote: str) -> str:
         return quote + name.replace("\\", "\\\\").replace(quote, 2 * quote) + quote
 
-    def fixed(value: bytes, width: int) -> str:
-        return f"toFixedString(unhex('{value.hex()}'), {width})"
+    def structure_of(path: str) -> str:
+        if path not in structures:
+            lines = run(f"DESCRIBE file({clickhouse_text(path)}, Parquet)").splitlines()
+            fields = [line.split("\t")[:2] for line in lines]
+            structures[path] = ", ".join(f"{quoted(name, '`')} {kind}" for name, kind in fields)
+        return structures[path]
 
-    literals: Literals = {
-        "text": lambda value, _: f"'{escaped(value)}'",
-        "binary": lambda value, coded: (
-            fixed(value, coded["width"]) if coded["width"] else f"unhex('{value.hex()}')"
-        ),
+    def query_of(question: Question) -> str:
+        column = ".".join(quoted(name, '"') for name in question["column"])
+        condition = sql_condition(question, column, literals, "arrayJoin")
+        source = f"{clickhouse_text(question['path'])}, Parquet"
+        if question["schema_of"]:
+            source += f", {clickhouse_text(structure_of(question['schema_of']))}"
+        return f"count() FROM file({source}) WHERE {condition}"
+
+    def count(questions: list[Question]) -> list[Any]:
+        parts = [f"SELECT {i}, {query_of(one)}" for i, one in enumerate(questions)]
+        lines = run(" UNION ALL ".join(parts)).splitlines()
+        found = {int(i): n for i, n in (line.split("\t") for line in lines)}
+        return [found[i] for i in range(len(questions))]
+
+    return run("SELECT version()"), count
+
+
+def clickhouse_text(text: str) -> str:
+    """Return a text as a literal of ClickHouse's SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def clickhouse_literals() -> Literals:
+    """Return the functions that write values in ClickHouse's SQL."""
+    scales = {"ms": 3, "us": 6, "ns": 9}
+
+    def binary(value: bytes, coded: dict[str, Any]) -> str:
+        text = f"unhex('{value.hex()}')"
+        return f"toFixedString({text}, {coded['width']})" if coded["width"] else text
+
+    return {
+        "text": lambda value, _: clickhouse_text(value),
+        "binary": binary,
         "uuid": lambda _, coded: f"toUUID('{coded['text']}')",
         "decimal": lambda value, coded: (
             f"CAST('{value:f}', 'Decimal({coded['digits']}, {-value.as_tuple().exponent})')"
@@ -190,29 +219,6 @@ def clickhouse() -> tuple[str, Count]:
             f"toDateTime64('{value.replace(tzinfo=None)}', {scales[coded['unit']]}, 'UTC')"
         ),
     }
-
-    def structure_of(path: str) -> str:
-        if path not in structures:
-            lines = run(f"DESCRIBE file('{escaped(path)}', Parquet)").splitlines()
-            fields = [line.split("\t")[:2] for line in lines]
-            structures[path] = ", ".join(f"{quoted(name, '`')} {kind}" for name, kind in fields)
-        return structures[path]
-
-    def query_of(question: Question) -> str:
-        column = ".".join(quoted(name, '"') for name in question["column"])
-        condition = sql_condition(question, column, literals, "arrayJoin")
-        source = f"'{escaped(question['path'])}', Parquet"
-        if question["schema_of"]:
-            source += f", '{escaped(structure_of(question['schema_of']))}'"
-        return f"count() FROM file({source}) WHERE {condition}"
-
-    def count(questions: list[Question]) -> list[Any]:
-        parts = [f"SELECT {i}, {query_of(one)}" for i, one in enumerate(questions)]
-        lines = run(" UNION ALL ".join(parts)).splitlines()
-        found = {int(i): n for i, n in (line.split("\t") for line in lines)}
-        return [found[i] for i in range(len(questions))]
-
-    return run("SELECT version()"), count
 
 
 def spark() -> tuple[str, Count]:
