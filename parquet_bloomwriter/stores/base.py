@@ -6,15 +6,15 @@
     WholeStore   files are read here, built anew, and put in place as a whole
                  conditional     GCS, Azure    a request replaces the object if it is still the one
                                                that was read
-                 sftp_and_others SFTP          a rename replaces the file; a last look just before
+                 sftp            SFTP          a rename replaces the file; a last look just before
                  hdfs            HDFS          likewise
-                 sftp_and_others others        a rename that fails if there is a file, or written
+                 file_systems    others        a rename that fails if there is a file, or written
                                                where no file is: new names only
 
 Whatever the kind: the new bytes are proved before they leave, and a name leads to the old file or
 to the new one. If an answer is lost, the store is asked what is there before anything else is done
 (`lost_answers`). A new store seldom begins at `WholeStore`: if a rename puts files in place,
-`sftp_and_others.NewNameStore` has all of this; if a request has a condition,
+`file_systems.NewNameStore` has all of this; if a request has a condition,
 `lost_answers.publish_once` has it, and `conditional` shows how.
 """
 

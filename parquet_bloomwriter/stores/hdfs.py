@@ -27,8 +27,8 @@ from parquet_bloomwriter.source.hdfs import (
     open_version,
 )
 from parquet_bloomwriter.stores.base import FileState, Listed, LocalFile, TableStore
+from parquet_bloomwriter.stores.file_systems import NewNameStore
 from parquet_bloomwriter.stores.reader import PIECE_BYTES
-from parquet_bloomwriter.stores.sftp_and_others import NewNameStore
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator

@@ -4,7 +4,8 @@
     gs://bucket/key                                         obstore      `conditional`
     abfss://container@account.dfs.core.windows.net/key      obstore      `conditional`
     hdfs://host:port/key                                    hdfs-native  `hdfs`
-    all others, and HDFS without hdfs-native                fsspec, pyarrow  `sftp_and_others`
+    sftp://host/path                                        paramiko     `sftp`
+    all others, and HDFS without hdfs-native                fsspec, pyarrow  `file_systems`
 
 `source.filesystems.SCHEMES` has other names of these schemes. Tables and indexes lie on the first
 four. `open_store` has a branch for each store that writes files as a whole. A store gets its part
@@ -28,19 +29,32 @@ from parquet_bloomwriter.errors import (
     StoreProblem,
 )
 from parquet_bloomwriter.source import hdfs
-from parquet_bloomwriter.source.filesystems import is_hdfs, locate, store_kind, without_secrets
+from parquet_bloomwriter.source.filesystems import (
+    is_fsspec,
+    is_hdfs,
+    locate,
+    store_kind,
+    without_secrets,
+)
 from parquet_bloomwriter.source.settings import settings_in_use
 from parquet_bloomwriter.stores import conditional
 from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional
+from parquet_bloomwriter.stores.file_systems import (
+    ArrowStore,
+    FsspecStore,
+    LibhdfsStore,
+    RenamingStore,
+)
 from parquet_bloomwriter.stores.hdfs import HdfsStore
 from parquet_bloomwriter.stores.s3 import client, urls
-from parquet_bloomwriter.stores.sftp_and_others import SftpStore, store_of
+from parquet_bloomwriter.stores.sftp import SftpStore
 from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from parquet_bloomwriter.source.base import Source
+    from parquet_bloomwriter.source.filesystems import ResolvedPath
     from parquet_bloomwriter.source.settings import StoreSettings
     from parquet_bloomwriter.stores.base import Store, TableStore, WholeStore
     from parquet_bloomwriter.stores.s3.store import S3Store
@@ -51,6 +65,9 @@ _PASSWORD = re.compile(r"://[^/]*:[^/]*@")
 _MAX_STORES = 64
 _VARIABLES = ("GOOGLE_", "AZURE_", "HADOOP_", "KRB5")
 """Prefixes of the environment variables that obstore and hdfs-native read."""
+
+_WITH_RENAME = frozenset(("ftp", "ftps", "smb", "webhdfs", "webHDFS"))
+"""Protocols of fsspec whose `mv` is one request of the server's."""
 
 
 class Place(NamedTuple):
@@ -198,7 +215,7 @@ def open_store(url: str) -> OpenedUrl:
         return OpenedUrl(HdfsStore(base, settings), path)
     with reaching(url):
         place = locate(url)
-        store = None if place.filesystem is None else store_of(place)
+        store = None if place.filesystem is None else _store_of(place)
     if store is None:
         raise InvalidArgument(
             f'"{without_secrets(url)}" is a file here', remedy="Name it by its path."
@@ -209,6 +226,18 @@ def open_store(url: str) -> OpenedUrl:
             remedy="Rename the file: without control characters, and without # at its end.",
         )
     return OpenedUrl(store, place.path)
+
+
+def _store_of(place: ResolvedPath) -> FsspecStore:
+    """Return the store of a file system of fsspec or pyarrow."""
+    filesystem: Any = place.filesystem
+    if not is_fsspec(filesystem):
+        return (LibhdfsStore if filesystem.type_name == "hdfs" else ArrowStore)(place)
+    if type(filesystem).__module__ == "fsspec.implementations.sftp":
+        return SftpStore(place)
+    protocol = filesystem.protocol
+    first = protocol if isinstance(protocol, str) else protocol[0]
+    return (RenamingStore if first in _WITH_RENAME else FsspecStore)(place)
 
 
 def open_bucket(name: str) -> S3Store:

@@ -78,7 +78,7 @@ def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
     logging.getLogger("paramiko").setLevel(logging.CRITICAL)
     settings = {"password": "secret-word", "look_for_keys": False, "allow_agent": False}
     monkeypatch.setitem(fsspec.config.conf, "sftp", settings)
-    monkeypatch.setattr("parquet_bloomwriter.stores.sftp_and_others._PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr("parquet_bloomwriter.stores.file_systems._PAUSES_S", (0.0, 0.0))
     with sftp_server.serving(root) as server:
         yield server
         for one in SFTPFileSystem._cache.values():  # noqa: SLF001  its connections

@@ -27,7 +27,7 @@ from parquet_bloomwriter.stores.hdfs import HdfsStore
 from parquet_bloomwriter.stores.log_entries import create_entry
 from parquet_bloomwriter.stores.open import normal_url, open_any, open_place, open_store
 from parquet_bloomwriter.stores.s3 import bucket as s3
-from parquet_bloomwriter.stores.sftp_and_others import SftpStore
+from parquet_bloomwriter.stores.sftp import SftpStore
 from tests.stores.faults import Fault, Rule
 
 if TYPE_CHECKING:
@@ -362,7 +362,7 @@ class _Renaming(StoreContract):
 
     @pytest.fixture(autouse=True)
     def _patches(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("parquet_bloomwriter.stores.sftp_and_others._PAUSES_S", (0.0, 0.0))
+        monkeypatch.setattr("parquet_bloomwriter.stores.file_systems._PAUSES_S", (0.0, 0.0))
         self.patches = monkeypatch
 
     def break_next(self, how: str, *, always: bool = False) -> None:

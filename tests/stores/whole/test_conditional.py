@@ -407,7 +407,7 @@ def test_an_object_under_a_url_of_https_is_not_written_from_itself(
     cloud.put(KEY, plain)
     MemoryFileSystem().pipe_file("/https.parquet", plain)
     monkeypatch.setattr(
-        "parquet_bloomwriter.stores.sftp_and_others.place_of_https",
+        "parquet_bloomwriter.stores.file_systems.place_of_https",
         lambda _url: place_of("az://bucket", "table/a.parquet"),
     )
     with pytest.raises(UnsafeTarget, match="old version itself, under a URL of another kind"):

@@ -75,7 +75,7 @@ class Folder:
 
 @pytest.fixture
 def folder(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    monkeypatch.setattr("parquet_bloomwriter.stores.sftp_and_others._PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr("parquet_bloomwriter.stores.file_systems._PAUSES_S", (0.0, 0.0))
     return Folder(store=HdfsStore(hdfs.url, HdfsConnection()), path=f"/t{secrets.token_hex(4)}")
 
 

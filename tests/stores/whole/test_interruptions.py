@@ -12,7 +12,7 @@ import pytest
 from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.errors import OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.stores.base import NOT_KNOWN, FileState, LocalFile, WholeStore
-from parquet_bloomwriter.stores.sftp_and_others import SftpStore
+from parquet_bloomwriter.stores.sftp import SftpStore
 
 if TYPE_CHECKING:
     from tests.stores.whole.cloud import Cloud

@@ -23,7 +23,7 @@ from parquet_bloomwriter import (
 )
 from parquet_bloomwriter.errors import OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.rewrite.session import rewrite_session
-from parquet_bloomwriter.stores import sftp_and_others
+from parquet_bloomwriter.stores import file_systems
 from parquet_bloomwriter.stores.listing import find_remote
 from parquet_bloomwriter.stores.open import check_url
 from tests.stores.whole.outcome import error_of
@@ -88,8 +88,8 @@ def base(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         fsspec.register_implementation(one.protocol, one, clobber=True)
     for operation in OPERATIONS:
         monkeypatch.setattr(Flaky, operation, _failing(operation))
-    monkeypatch.setattr(sftp_and_others, "_WITH_RENAME", frozenset({"renaming"}))
-    monkeypatch.setattr(sftp_and_others, "_PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr("parquet_bloomwriter.stores.open._WITH_RENAME", frozenset({"renaming"}))
+    monkeypatch.setattr(file_systems, "_PAUSES_S", (0.0, 0.0))
     yield f"{request.param}://d"
     _reset()
     Flaky.store.clear()
@@ -212,7 +212,7 @@ def test_a_fault_at_any_line_of_writing_leaves_no_part(
     base: str, plain: bytes, request: pytest.FixtureRequest
 ) -> None:
     request.addfinalizer(partial(sys.settrace, sys.gettrace()))
-    code = sftp_and_others.FileSystemStore._publish.__code__  # noqa: SLF001
+    code = file_systems.FileSystemStore._publish.__code__  # noqa: SLF001
     for fault in (OSError, KeyboardInterrupt):
         for line in {line for *_, line in code.co_lines() if line is not None}:
             Flaky.store.clear()
