@@ -1,6 +1,6 @@
 """The evaluation of a bound predicate on the row groups of a batch of files.
 
-Statistics come first (`bounds` decodes minima and maxima, here keys are compared with them),
+Statistics come first (`statistics` decodes minima and maxima, here keys are compared with them),
 then Bloom filters, where statistics leave row groups over, then small dictionaries, where there is
 no filter. Every condition gets a `Code` for each row group, verdict and evidence in one number; the
 predicate's verdict follows from them.

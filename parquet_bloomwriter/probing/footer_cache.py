@@ -26,7 +26,7 @@ from parquet_bloomwriter.metadata import Repetition, parse_footer
 from parquet_bloomwriter.metadata.contradictions import Contradiction, find_contradictions
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.predicate.literals.domain import order_of
-from parquet_bloomwriter.probing.bounds import (
+from parquet_bloomwriter.probing.statistics import (
     BOUND_FIELDS,
     Bounds,
     decode_bounds,

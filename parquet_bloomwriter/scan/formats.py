@@ -98,7 +98,7 @@ def schema_of(table: Table, columns: Sequence[str] | None) -> pa.Schema:
         UnsupportedTable: If one of these columns cannot be returned.
     """
     if table.kind == ICEBERG:
-        from parquet_bloomwriter.iceberg.rows import arrow_schema
+        from parquet_bloomwriter.iceberg.scan import arrow_schema
 
         return arrow_schema(cast("IcebergTable", table).schema)
     import pyarrow as pa

@@ -2,7 +2,7 @@
 
 pyiceberg plans the scan: which files there are, and which delete files apply to each. Files that
 cannot match are dropped from the plan; delete files only take rows away, so that this is right
-whatever they delete. pyiceberg then reads what is left (`iceberg.rows`). At last pyarrow evaluates
+whatever they delete. pyiceberg then reads what is left (`iceberg.scan`). At last pyarrow evaluates
 condition and projection, as for all tables.
 
 Fragments of a dataset stand for the table where a dataset can express what the table is: a dataset
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError, UnsupportedTable
 from parquet_bloomwriter.iceberg.row_filter import to_iceberg
-from parquet_bloomwriter.iceberg.rows import (
+from parquet_bloomwriter.iceberg.scan import (
     TaskReader,
     arrow_schema,
     is_parquet,

@@ -11,7 +11,7 @@ from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.metadata.logical_types import type_name
-from parquet_bloomwriter.probing.bounds import null_counts
+from parquet_bloomwriter.probing.statistics import null_counts
 from parquet_bloomwriter.reports.inspection import (
     ColumnFilters,
     FileFilters,

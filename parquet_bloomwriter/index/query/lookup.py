@@ -89,7 +89,7 @@ def prune(
 
     check_version()
     from parquet_bloomwriter.iceberg.row_filter import from_iceberg
-    from parquet_bloomwriter.iceberg.rows import plan
+    from parquet_bloomwriter.iceberg.scan import plan
     from parquet_bloomwriter.scan.iceberg_rows import filter_types
     from parquet_bloomwriter.scan.needed_columns import needed_names
     from parquet_bloomwriter.table_files.iceberg import IcebergTable, stored_file

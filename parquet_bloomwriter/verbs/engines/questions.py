@@ -138,7 +138,7 @@ def _absent_values(path: str, footer: Footer, leaf: Leaf) -> Iterator[int | str 
     """Yield absent values next to stored ones, between minimum and maximum of their pages, too.
 
     Text is changed before its end: a value that begins with the maximum is not excluded by
-    statistics here (`probing.bounds`), but it is by those of engines.
+    statistics here (`probing.statistics`), but it is by those of engines.
     """
     import pyarrow.parquet as pq
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from parquet_bloomwriter.kernels.layout import ABSENT, BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.metadata import Leaf, PhysicalType, Repetition
 from parquet_bloomwriter.predicate.literals.domain import order_of
-from parquet_bloomwriter.probing.bounds import (
+from parquet_bloomwriter.probing.statistics import (
     Bounds,
     decode_bounds,
     may_count_too_few_nulls,
