@@ -59,8 +59,8 @@ _READ_DICTIONARIES = {
     "spark": "Spark",
     "trino": "Trino",
 }
-"""What looks at small dictionaries where there is no filter. Measured but for Trino, whose source
-says so (`TupleDomainParquetPredicate`)."""
+"""Engines that look values up in small dictionaries where there is no filter, by their names here.
+This was measured, except for Trino: see its `TupleDomainParquetPredicate`."""
 
 ROWS = 100_000
 """Rows of a row group that costs a lookup little, and that readers still read at full speed."""

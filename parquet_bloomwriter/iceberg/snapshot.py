@@ -42,7 +42,7 @@ MAIN = "main"
 """Name of the branch that is read if the caller names no branch."""
 
 DATA, DELETES = 0, 1
-"""What a manifest lists, as `content` in the manifest list has it."""
+"""Values of `content` in a manifest list: the manifest lists data files, or delete files."""
 
 MANIFESTS_AT_ONCE = 16
 """Number of threads that read manifests: they mostly wait for stores."""

@@ -179,8 +179,8 @@ def check_distinct(columns: Sequence[str]) -> None:
         spelled.setdefault(name.lower(), []).append(name)
     for names in spelled.values():
         if len(names) > 1:
-            told = " and ".join(f'"{name}"' for name in dict.fromkeys(names))
-            problem = f"one column is named more than once, as {told}: case does not matter here"
+            shown = " and ".join(f'"{name}"' for name in dict.fromkeys(names))
+            problem = f"one column is named more than once, as {shown}: case does not matter here"
             raise InvalidArgument(problem, remedy="Name it once.")
 
 

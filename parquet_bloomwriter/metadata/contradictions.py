@@ -62,7 +62,7 @@ class Contradiction:
 
     consequence: Consequence
     problem: str
-    """What contradicts, a clause."""
+    """The contradiction between metadata and schema, a clause."""
 
 
 class _Field(IntEnum):

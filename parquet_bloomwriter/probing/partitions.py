@@ -68,7 +68,7 @@ class Partition:
     """Whether readers see these columns instead of stored columns of the same names."""
 
     origin: str = "the value in the path"
-    """What decides the conditions, as words for people."""
+    """The source of the values, as a noun of a message."""
 
     hides_parts: bool = True
     """Whether conditions on elements of lists and parts of maps become `Opaque`, too."""

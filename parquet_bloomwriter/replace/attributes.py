@@ -77,9 +77,9 @@ def _give_owner(fd: int, *, uid: int, gid: int) -> tuple[bool, bool]:
     """Change owner and group as far as allowed; return whether each was changed."""
     new = os.fstat(fd)
     if (new.st_uid, new.st_gid) != (uid, gid):
-        for wish in ((uid, gid), (-1, gid)):
+        for owner_and_group in ((uid, gid), (-1, gid)):
             try:
-                os.fchown(fd, *wish)
+                os.fchown(fd, *owner_and_group)
             except OSError as error:
                 if error.errno not in _REFUSED:
                     raise

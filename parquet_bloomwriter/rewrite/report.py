@@ -203,7 +203,7 @@ class RewriteFacts(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteReport:
-    """What the reports of `bloomify`, `strip` and `repair` have in common."""
+    """The base of the reports of `bloomify`, `strip` and `repair`."""
 
     path: str | None
     """Path of the file read; None for a buffer."""
@@ -240,7 +240,7 @@ class RewriteReport:
 
     @property
     def remarks(self) -> list[Remark]:
-        """What a reader of the report should know beside the figures."""
+        """Notes and warnings that a view shows below the figures."""
         raise NotImplementedError
 
     def summary(self) -> Summary:

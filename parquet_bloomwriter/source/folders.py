@@ -139,12 +139,12 @@ class Leftovers:
 
 def passed_over_text(groups: Iterable[PassedOver]) -> str:
     """Return one line that begins with "passed over"; "" if nothing was."""
-    told = [
+    clauses = [
         f"{one.num_names:,} {one.why} ({', '.join(map(safe, one.first))}"
         f"{', ...' if one.num_names > len(one.first) else ''})"
         for one in groups
     ]
-    return f"passed over: {'; '.join(told)}" if told else ""
+    return f"passed over: {'; '.join(clauses)}" if clauses else ""
 
 
 def has_suffix(name: str) -> bool:

@@ -4,8 +4,7 @@ Blocks of HDFS are never changed once a file is closed. Whoever has opened a fil
 that it had then; if it was replaced meanwhile they are there a while longer, and then gone. So a
 file that is the same before and after it was opened is read in one version, or not at all.
 
-A file is told from another of its name by size and time of change, which HDFS keeps in
-milliseconds.
+Size and time of change, which HDFS keeps in milliseconds, identify a version of a file.
 
 Name nodes, whether there are several of them, Kerberos and encryption are found in Hadoop's
 configuration (HADOOP_CONF_DIR, HADOOP_HOME), and the user in HADOOP_USER_NAME or a ticket.

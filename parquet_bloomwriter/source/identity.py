@@ -1,8 +1,9 @@
-"""Decide whether a file is unchanged: what identifies it, and its content, without reading it.
+"""The identity of a version of a file, by which a later look shows whether the file was changed.
 
-A local file is told by its device, inode, size and times; an object on a store by what the store
-says of it, which may be a time alone. A time identifies the content only if it lies far enough back
-that a later change would show another time.
+A local file is identified by its device, inode, size and times; an object on a store by its ETag or
+the like, which may be a time alone. A time identifies the content only if it lies far enough back
+that a later change would show another time. `source.local.OpenedFile.check_unchanged` compares the
+identity of a file that is rewritten with the file on disk.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Files on disk: opened without a lock, without blocking, and without the right to write.
 
+`OpenedFile.check_unchanged` checks, before a file is replaced, that no other program changed it.
+
 Only regular files are read. What a path leads to is looked at before it is opened, for opening
 alone can move a tape; a FIFO that takes its place in between must not block.
 """

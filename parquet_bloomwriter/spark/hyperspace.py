@@ -329,8 +329,8 @@ class Hyperspace:
         """
         use_settings_of(self.spark)
         known = [info.name for info in self._known.infos()]
-        told = reasons(self._decisions(df), name=index_name, known=known, extended=extended)
-        text = self._state() + told
+        explanations = reasons(self._decisions(df), name=index_name, known=known, extended=extended)
+        text = self._state() + explanations
         redirect_func(text)
         return text
 

@@ -94,8 +94,8 @@ def progress_folder(folder: str, progress: Progress, tasks: list[FileTask]) -> I
 
     Args:
         folder: Path of the folder to create. It is removed at the end.
-        progress: Called from another thread. At the end it has been told all files, unless the body
-            raises an error.
+        progress: Called from another thread. At the end it has received all files, unless the
+            body raises an error.
         tasks: The files of all workers.
     """
     watcher = _FolderWatcher(folder, progress, tasks)

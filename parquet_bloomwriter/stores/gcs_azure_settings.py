@@ -6,7 +6,7 @@ said here, too:
     endpoint      always
     Azure         a function that returns the credentials takes the place of all others
     GCS           a service account, given in that one of the two ways that the environment names,
-                  for obstore refuses to be told both
+                  for obstore refuses to take both
 
 Secrets are left out of every text.
 
@@ -56,7 +56,7 @@ class ClientCredentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AzureConnection:
-    """How a container is reached; without key, signature or program, by what obstore finds."""
+    """Endpoint and credentials of a container; obstore finds credentials if none are given here."""
 
     endpoint: str = field(repr=False)
     """URL that the container's name follows."""
@@ -85,7 +85,7 @@ class AzureConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoogleConnection:
-    """How a bucket is reached; without an account, and not anonymous, by what obstore finds."""
+    """Endpoint and credentials of a bucket; obstore finds an account if none is given here."""
 
     endpoint: str = field(repr=False)
     service_account: str | None = field(default=None, repr=False)

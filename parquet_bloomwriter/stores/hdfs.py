@@ -254,17 +254,17 @@ class HdfsStore(NewNameStore, TableStore):
         return self._client.create(_rooted(path), options)
 
     def _carry_over(self, temporary: str, like: FileState) -> None:
-        path, told = _rooted(temporary), like.attributes
+        path, attributes = _rooted(temporary), like.attributes
         found = self._client.get_file_info(path)
-        owner, group = told.get("owner", (found.owner, found.group))
+        owner, group = attributes.get("owner", (found.owner, found.group))
         if found.owner != owner:
             with self._noting("the owner could not be kept"):
                 self._client.set_owner(path, owner, None)
         if found.group != group:
             with self._noting("the group could not be kept"):
                 self._client.set_owner(path, None, group)
-        permission = told.get("permission", _TO_ALL)
-        if entries := told.get("access"):
+        permission = attributes.get("permission", _TO_ALL)
+        if entries := attributes.get("access"):
             self._client.set_acl(path, _whole_list(entries, permission))
         elif self._access(temporary):  # what a new file inherits from its folder
             self._client.remove_acl(path)

@@ -136,7 +136,7 @@ class Table(ABC):
     """Name of the format: `delta` or `iceberg`."""
 
     partition_origin: ClassVar[str]
-    """Where the metadata store values of partition columns, in words."""
+    """The place in the metadata of the values of partition columns, as a noun of a message."""
 
     keeps_notes: ClassVar[bool]
     """Whether the table keeps a note with each file of the columns that need no more work."""

@@ -96,7 +96,7 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
         murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that filters of drafts were written with.
             No header holds it.
         jobs: Number of threads; by default one for each core.
-        progress: Is told of each filter that was checked, from several threads.
+        progress: Called for each filter that was checked, from several threads.
         filesystem: A file system of pyarrow or fsspec; the path is a path in it.
 
     Raises:

@@ -162,7 +162,7 @@ def remove_unreferenced(transaction: Transaction, entry: Entry) -> None:
             path=transaction.folder,
             remedy="All machines that build it must reach this folder by this path.",
         )
-    waste = transaction.log.unreferenced(entry, before=transaction.version + 1)
+    waste = transaction.log.unreferenced_files(entry, before=transaction.version + 1)
     inside = transaction.folder + os.sep
     transaction.log.storage.remove_files([path for path, _ in waste if path.startswith(inside)])
 

@@ -58,7 +58,7 @@ def vacuum(log: IndexLog) -> IndexReport:
     is_deleted = stable.state is State.DELETED
     end = nonexistent(begin) if is_deleted else replace(begin, state=State.ACTIVE)
     with fail_if_overtaken(log, stable):
-        waste = log.unreferenced(end, before=first_id)
+        waste = log.unreferenced_files(end, before=first_id)
     log.storage.remove_leftovers(log.log_folder)
     if not waste and not is_deleted:
         log.storage.finish_removal(log.folder, before=first_id)

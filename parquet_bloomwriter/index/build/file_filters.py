@@ -91,7 +91,7 @@ class FileFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterRequest:
-    """Which columns of a data file get filters, and how the filters are built."""
+    """The columns of a data file that get filters, and the source and the sizes of the filters."""
 
     columns: tuple[ColumnPlan, ...]
     origin: Origin

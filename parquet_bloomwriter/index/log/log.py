@@ -168,7 +168,7 @@ class IndexLog:
             problem = "some files of the index are gone, or not as they were written"
             raise IndexProblem(problem, path=self.folder, remedy="Refresh it in full.")
 
-    def unreferenced(self, entry: Entry, *, before: int) -> list[tuple[str, int]]:
+    def unreferenced_files(self, entry: Entry, *, before: int) -> list[tuple[str, int]]:
         """Find the files in folders of versions below `before` that an entry does not refer to.
 
         Returns:

@@ -204,12 +204,14 @@ def _files_to_ask(
     answers: Mapping[str, _Answer],
 ) -> tuple[list[str], list[str]]:
     """Return the paths of all files, and of the files whose columns no index records."""
-    is_told = np.zeros(len(files), np.bool_)
+    is_recorded = np.zeros(len(files), np.bool_)
     for folder, one in opened.items():
         if isinstance(one, Snapshot) and recorded_names(one.entry.options) is not None:
-            is_told |= answers[folder].is_known
+            is_recorded |= answers[folder].is_known
     paths = [location(root, file) for file in files]
-    return paths, [path for path, told in zip(paths, is_told.tolist(), strict=True) if not told]
+    return paths, [
+        path for path, is_known in zip(paths, is_recorded.tolist(), strict=True) if not is_known
+    ]
 
 
 def _files_known_to(snapshot: Snapshot) -> tuple[list[str], list[str]]:

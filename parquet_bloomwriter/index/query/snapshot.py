@@ -473,13 +473,13 @@ def _why_not_plain(
 def _reason_of(error: BaseException, folder: str) -> Reason:
     """Return the reason for not using an index that cannot be read."""
     is_ours = isinstance(error, RecursionError | MemoryError)
-    told = (
+    problem = (
         str(error)
         if isinstance(error, BloomwriterError)
         else f"{type(error).__name__}: {words_of(error)}"
     )
-    where = "" if safe(folder) in safe(told) else f' in "{folder}"'
+    where = "" if safe(folder) in safe(problem) else f' in "{folder}"'
     return Reason(
         code=Code.INTERNAL_ERROR if is_ours else Code.INDEX_BROKEN,
-        text=f"the index{where} cannot be read: {told}".rstrip("."),
+        text=f"the index{where} cannot be read: {problem}".rstrip("."),
     )

@@ -235,7 +235,7 @@ class S3Bucket:
         Args:
             key: Of the object.
             data: Its bytes.
-            attempt: Random id, by which the object is told from those of others.
+            attempt: Random id, which no object of another program has.
             replaces: ETag of the object that is there; None if there must be none.
             unconditional: The store ignores conditions: look at the object just before, and send
                 none.
@@ -335,8 +335,8 @@ class S3Bucket:
     def begin_upload(self, key: str, **attributes: Any) -> str:  # noqa: ANN401  as boto3 takes them
         """Begin an upload in parts, and return its id.
 
-        It is repeated only while the store is busy: what a lost answer has begun cannot be told
-        from the uploads of others.
+        It is repeated only while the store is busy: an upload whose answer was lost cannot
+        be distinguished from the uploads of other programs.
 
         Raises:
             StoreProblem: Also if the answer was lost. Nothing has changed but that an upload
@@ -548,10 +548,10 @@ class S3Bucket:
             ) from error
         except _SENSELESS as error:  # such as a date in the head that was cut off
             raise NoAnswer from error
-        told: Any = answer
+        content: Any = answer
         for name in _TELLING.get(operation, "ResponseMetadata").split("."):
-            told = (told or {}).get(name)
-        if told is None:
+            content = (content or {}).get(name)
+        if content is None:
             # S3 may send an error under status 200, and a proxy a page.
             raise NoAnswer(f"its answer is not one to {operation}")
         self._is_silent = False

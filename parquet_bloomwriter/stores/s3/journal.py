@@ -151,7 +151,7 @@ def foreign_uploads(bucket: S3Bucket, prefix: str) -> str:
     """Return a clause on unfinished uploads below a prefix that are not in the journal, or "".
 
     These are also uploads that a run of this machine may have begun, which died before it knew
-    their ids. What cannot be listed is not told.
+    their ids. If uploads cannot be listed, the clause is "".
     """
     try:
         ours = {_read(path.read_bytes()).get("upload") for path in _entries()}
