@@ -180,12 +180,12 @@ class AdviseReport:
     @property
     def added(self) -> tuple[ColumnAdvice, ...]:
         """The columns with the verdict `ADD`, the best first."""
-        return tuple(one for one in self.ranked if one.verdict is Advice.ADD)
+        return tuple(column for column in self.ranked if column.verdict is Advice.ADD)
 
     @property
     def considered(self) -> tuple[ColumnAdvice, ...]:
         """The columns with the verdict `CONSIDER`, the best first."""
-        return tuple(one for one in self.ranked if one.verdict is Advice.CONSIDER)
+        return tuple(column for column in self.ranked if column.verdict is Advice.CONSIDER)
 
     @property
     def ranked(self) -> tuple[ColumnAdvice, ...]:
@@ -200,7 +200,7 @@ class AdviseReport:
     @property
     def num_filter_bytes(self) -> int:
         """Length of the recommended filters, bytes."""
-        return sum(one.num_filter_bytes or 0 for one in self.added)
+        return sum(column.num_filter_bytes or 0 for column in self.added)
 
     @property
     def share(self) -> float:
@@ -219,8 +219,8 @@ class AdviseReport:
         Opening files then costs a lookup more than reading them, and an index saves it.
         """
         is_many = self.num_files >= _MANY_FILES and self.size < self.num_files * _SMALL_FILE
-        skipping = sorted(self.columns, key=lambda one: -round(one.gain, 1))
-        gaining = (one for one in skipping if one.gain >= _LEAST_GAIN)
+        skipping = sorted(self.columns, key=lambda column: -round(column.gain, 1))
+        gaining = (column for column in skipping if column.gain >= _LEAST_GAIN)
         typed = list(filter(None, map(self.typed, gaining)))
         if not (is_many and typed and len(self.paths) == 1):
             return None
@@ -282,7 +282,7 @@ class AdviseReport:
 
         Return None if the name cannot be written in a list, and the ordinal differs between files.
         """
-        is_only = sum(one.name == column.name for one in self.columns) == 1
+        is_only = sum(other.name == column.name for other in self.columns) == 1
         name_ = column.name
         is_plain = name_ and name_ == name_.strip() and "," not in name_ and name_.isprintable()
         if is_only and is_plain:
@@ -333,25 +333,27 @@ _HINTS = {
 def advice_table(report: AdviseReport) -> Table[ColumnAdvice]:
     """Return the table of advice, with a row for each column, the best first."""
     columns: tuple[Column[ColumnAdvice], ...] = (
-        Column("column", lambda one: Name(one.name), is_text=True),
-        Column("type", lambda one: one.type, is_text=True),
+        Column("column", lambda column: Name(column.name), is_text=True),
+        Column("type", lambda column: column.type, is_text=True),
         Column(
             "advice",
-            lambda one: one.verdict,
+            lambda column: column.verdict,
             is_text=True,
             colors={"ADD": "green", "CONSIDER": "yellow"},
         ),
-        Column("NDV/row group", lambda one: one.ndv, quantity),
-        Column("adds bytes", lambda one: one.num_filter_bytes or None),
+        Column("NDV/row group", lambda column: column.ndv, quantity),
+        Column("adds bytes", lambda column: column.num_filter_bytes or None),
         Column(
             "of file",
-            lambda one: one.num_filter_bytes / report.size if one.num_filter_bytes else None,
+            lambda column: (
+                column.num_filter_bytes / report.size if column.num_filter_bytes else None
+            ),
             percent,
         ),
-        Column("read now", lambda one: one.skipped_by_statistics, _rest),
-        Column("with filters", lambda one: one.skipped_present, _rest),
-        Column("absent", lambda one: one.skipped_absent, _rest),
-        Column("reason", lambda one: one.reason, is_text=True, is_long=True),
+        Column("read now", lambda column: column.skipped_by_statistics, _rest),
+        Column("with filters", lambda column: column.skipped_present, _rest),
+        Column("absent", lambda column: column.skipped_absent, _rest),
+        Column("reason", lambda column: column.reason, is_text=True, is_long=True),
     )
     return Table(
         caption="Advice by column", columns=columns, rows=report.ranked, noun="column", hints=_HINTS

@@ -177,8 +177,8 @@ class IndexReport:
         """Return a line for the index, and one for each column and each file without filters."""
         head = f"index {self.name} of {safe(self.root)}: {self.outcome}"
         without = [
-            *(f"left out: {one}" for one in self.left_out),
-            *(f"no filter: {safe(one.path)}: {safe(one.reason)}" for one in self.unindexed),
+            *(f"left out: {left}" for left in self.left_out),
+            *(f"no filter: {safe(file.path)}: {safe(file.reason)}" for file in self.unindexed),
             *map(safe, self.notes),
             *filter(None, [passed_over_text(self.passed_over)]),
         ]
@@ -198,10 +198,10 @@ class IndexReport:
             headline=f"index {self.name}: {self.outcome}",
             table=column_table(self.columns),
             remarks=(
-                *(Remark(label="left out", sentence=str(one)) for one in self.left_out),
+                *(Remark(label="left out", sentence=str(left)) for left in self.left_out),
                 *(
-                    Remark(label="no filter", sentence=f"{one.path}: {one.reason}")
-                    for one in self.unindexed
+                    Remark(label="no filter", sentence=f"{file.path}: {file.reason}")
+                    for file in self.unindexed
                 ),
                 *(Remark(label="note", sentence=note) for note in self.notes),
                 *passed_over_remarks(self.passed_over),
@@ -469,14 +469,14 @@ class Reason:
 
 
 _COLUMNS: tuple[Column[IndexColumn], ...] = (
-    Column("column", lambda one: Name(one.name), is_text=True),
-    Column("FPP asked", lambda one: one.fpp, rate),
-    Column("bytes", lambda one: one.part_bytes),
-    Column("parts", lambda one: one.num_parts, is_extra=True),
-    Column("slice bytes", lambda one: one.slice_bytes, is_extra=True),
-    Column("joins: NDV", lambda one: one.global_ndv),
-    Column("joins: bytes", lambda one: one.global_bytes),
-    Column("joins: FPP", lambda one: one.global_fpp, rate),
+    Column("column", lambda column: Name(column.name), is_text=True),
+    Column("FPP asked", lambda column: column.fpp, rate),
+    Column("bytes", lambda column: column.part_bytes),
+    Column("parts", lambda column: column.num_parts, is_extra=True),
+    Column("slice bytes", lambda column: column.slice_bytes, is_extra=True),
+    Column("joins: NDV", lambda column: column.global_ndv),
+    Column("joins: bytes", lambda column: column.global_bytes),
+    Column("joins: FPP", lambda column: column.global_fpp, rate),
 )
 _COLUMN_HINTS = {
     "FPP asked": "Of the filter of each file",
@@ -512,20 +512,22 @@ def moment(milliseconds: int) -> str:
 
 
 _INFOS: tuple[Column[IndexInfo], ...] = (
-    Column("index", lambda one: one.name, is_text=True),
+    Column("index", lambda index: index.name, is_text=True),
     Column(
         "state",
-        lambda one: one.state,
+        lambda index: index.state,
         is_text=True,
         colors={"ACTIVE": "green", "DELETED": "yellow", "-": "red"},
     ),
     Column(
-        "columns", lambda one: ", ".join(name(c.name) for c in one.columns) or None, is_text=True
+        "columns",
+        lambda index: ", ".join(name(c.name) for c in index.columns) or None,
+        is_text=True,
     ),
-    Column("files", lambda one: one.num_files),
-    Column("of data", lambda one: one.source_bytes, size),
-    Column("bytes", lambda one: one.index_bytes),
-    Column("since", lambda one: one.created_ms or None, moment, is_text=True, is_extra=True),
+    Column("files", lambda index: index.num_files),
+    Column("of data", lambda index: index.source_bytes, size),
+    Column("bytes", lambda index: index.index_bytes),
+    Column("since", lambda index: index.created_ms or None, moment, is_text=True, is_extra=True),
 )
 
 
@@ -544,26 +546,28 @@ class IndexAnswer(NamedTuple):
     """None if no index that can be used has a column of the condition."""
 
 
-def _excluded(one: IndexAnswer) -> int | None:
-    return one.use.num_excluded if one.use and one.use.num_known else None
+def _excluded(answer: IndexAnswer) -> int | None:
+    return answer.use.num_excluded if answer.use and answer.use.num_known else None
 
 
-def _why_not(one: IndexAnswer) -> str:
-    if one.use is None:
+def _why_not(answer: IndexAnswer) -> str:
+    if answer.use is None:
         return f"{Code.MISSING_INDEXED_COL}: no index that can be used is about it"
-    return "" if one.use.reason is None else f"{one.use.reason.code}: {one.use.reason.text}"
+    return (
+        "" if answer.use.reason is None else f"{answer.use.reason.code}: {answer.use.reason.text}"
+    )
 
 
 _USES: tuple[Column[IndexAnswer], ...] = (
-    Column("condition", lambda one: one.condition, is_text=True),
-    Column("index", lambda one: one.use and one.use.name, is_text=True),
+    Column("condition", lambda answer: answer.condition, is_text=True),
+    Column("index", lambda answer: answer.use and answer.use.name, is_text=True),
     Column(
         "columns",
-        lambda one: ", ".join(map(name, one.use.columns if one.use else ())) or None,
+        lambda answer: ", ".join(map(name, answer.use.columns if answer.use else ())) or None,
         is_text=True,
         is_extra=True,
     ),
-    Column("files known", lambda one: one.use and one.use.num_known),
+    Column("files known", lambda answer: answer.use and answer.use.num_known),
     Column("excluded", _excluded),
     Column("why not", _why_not, is_text=True, is_long=True),
 )

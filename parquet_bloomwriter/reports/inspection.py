@@ -148,9 +148,9 @@ class ColumnFilters:
 
     def __str__(self) -> str:
         """Return one line."""
-        rates = [one.fpp for one in self.filters if one.fpp is not None]
+        rates = [facts.fpp for facts in self.filters if facts.fpp is not None]
         worst = f", worst FPP {rate(max(rates))}" if rates else ""
-        problems = sum(one.problem is not None for one in self.filters)
+        problems = sum(facts.problem is not None for facts in self.filters)
         doubtful = f"; {count(problems, 'filter')} must not be trusted" if problems else ""
         groups = f"{len(self.filters):,} of {count(self.num_row_groups, 'row group')}"
         return f"{name(self.name)}: filters for {groups}{worst}{doubtful}"
@@ -216,7 +216,7 @@ class FileFilters:
     @property
     def filters(self) -> tuple[FilterFacts, ...]:
         """All filters."""
-        return tuple(one for column in self.columns for one in column.filters)
+        return tuple(facts for column in self.columns for facts in column.filters)
 
     @property
     def num_filters(self) -> int:
@@ -226,7 +226,7 @@ class FileFilters:
     @property
     def num_filter_bytes(self) -> int:
         """Length of all filters, headers and bitsets, bytes."""
-        return sum(one.length or 0 for one in self.filters)
+        return sum(facts.length or 0 for facts in self.filters)
 
     @property
     def share(self) -> float:
@@ -313,24 +313,24 @@ class ColumnFigures:
     @property
     def num_filter_bytes(self) -> int:
         """Length of all filters, headers and bitsets, bytes."""
-        return sum(one.facts.length or 0 for one in self.filters)
+        return sum(placed.facts.length or 0 for placed in self.filters)
 
     @property
     def ndv(self) -> float | None:
         """Number of distinct values per row group, summed; None if no number is known."""
-        return _total(one.facts.ndv for one in self.filters)
+        return _total(placed.facts.ndv for placed in self.filters)
 
     @property
     def has_few_values(self) -> bool:
         """Whether a value is surely in many row groups, as each has few, and repeats them."""
-        distinct = mean(one.facts.ndv for one in self.filters)
-        values = mean(one.facts.num_values for one in self.filters) or 0.0
+        distinct = mean(placed.facts.ndv for placed in self.filters)
+        values = mean(placed.facts.num_values for placed in self.filters) or 0.0
         return distinct is not None and distinct < min(_FEW_DISTINCT, values / 2)
 
     @property
     def bits_per_value(self) -> float | None:
         """Bits of bitset per distinct value; None if no number is known."""
-        sized = [one.facts for one in self.filters if one.facts.bits_per_value is not None]
+        sized = [placed.facts for placed in self.filters if placed.facts.bits_per_value is not None]
         values = sum(facts.ndv or 0.0 for facts in sized)
         bits = BITS_PER_BYTE * sum(facts.num_bytes or 0 for facts in sized)
         return bits / values if values else None
@@ -338,23 +338,23 @@ class ColumnFigures:
     @property
     def mean_fill(self) -> float | None:
         """Mean share of bits that are set, in [0, 1]."""
-        return mean(one.facts.fill for one in self.filters)
+        return mean(placed.facts.fill for placed in self.filters)
 
     @property
     def mean_fpp(self) -> float | None:
         """Mean exact rate of the filters that can be trusted."""
-        return mean(one.facts.fpp for one in self.filters if one.is_trusted)
+        return mean(placed.facts.fpp for placed in self.filters if placed.is_trusted)
 
     @property
     def worst_fpp(self) -> float | None:
         """Highest exact rate of the filters that can be trusted."""
-        rates = [one.facts.fpp for one in self.filters if one.is_trusted]
+        rates = [placed.facts.fpp for placed in self.filters if placed.is_trusted]
         return max((rate for rate in rates if rate is not None), default=None)
 
     @property
     def num_problems(self) -> int:
         """Filters that must not be trusted."""
-        return sum(one.facts.problem is not None for one in self.filters)
+        return sum(placed.facts.problem is not None for placed in self.filters)
 
     @property
     def without_filters(self) -> LookupCost:
@@ -364,10 +364,10 @@ class ColumnFigures:
     @property
     def absent(self) -> LookupCost:
         """The cost if no row group holds the value."""
-        trusted = [one for one in self.filters if one.is_trusted]
-        spared = [(1 - (one.facts.fpp or 0.0), one) for one in trusted]
-        num_bytes = sum(share * self.row_group_bytes[one.position] for share, one in spared)
-        filters = sum(one.facts.length or 0 for one in trusted)
+        trusted = [placed for placed in self.filters if placed.is_trusted]
+        spared = [(1 - (placed.facts.fpp or 0.0), placed) for placed in trusted]
+        num_bytes = sum(share * self.row_group_bytes[placed.position] for share, placed in spared)
+        filters = sum(placed.facts.length or 0 for placed in trusted)
         return LookupCost(
             row_groups=self.num_row_groups - sum(share for share, _ in spared),
             num_bytes=sum(self.row_group_bytes) - num_bytes + filters,
@@ -379,7 +379,7 @@ class ColumnFigures:
         if not self.num_row_groups:
             return self.without_filters
         every, absent, number = self.without_filters, self.absent, self.num_row_groups
-        filters = sum(one.facts.length or 0 for one in self.filters if one.is_trusted)
+        filters = sum(placed.facts.length or 0 for placed in self.filters if placed.is_trusted)
         by_mistake = (absent.num_bytes - filters) * (1 - 1 / number)
         return LookupCost(
             row_groups=1 + absent.row_groups * (1 - 1 / number),
@@ -412,7 +412,7 @@ def figures_of(files: Sequence[FileFilters]) -> tuple[ColumnFigures, ...]:
             types=tuple(types[key]),
             num_row_groups=start,
             row_group_bytes=sizes,
-            filters=tuple(sorted(filters, key=lambda one: one.position)),
+            filters=tuple(sorted(filters, key=lambda placed: placed.position)),
         )
         for key, filters in found.items()
     )
@@ -463,25 +463,27 @@ def column_table(files: Sequence[FileFilters]) -> Table[ColumnFigures]:
     """Return the table of filters, with a row for each column."""
     total = sum(file.size for file in files)
     columns: tuple[Column[ColumnFigures], ...] = (
-        Column("column", lambda one: Name(one.name), is_text=True),
-        Column("type", lambda one: ", ".join(one.types), is_text=True),
-        Column("row groups", lambda one: f"{len(one.filters):,} of {one.num_row_groups:,}"),
-        Column("NDV", lambda one: one.ndv, quantity),
-        Column("bytes", lambda one: one.num_filter_bytes if one.filters else None),
+        Column("column", lambda column: Name(column.name), is_text=True),
+        Column("type", lambda column: ", ".join(column.types), is_text=True),
+        Column(
+            "row groups", lambda column: f"{len(column.filters):,} of {column.num_row_groups:,}"
+        ),
+        Column("NDV", lambda column: column.ndv, quantity),
+        Column("bytes", lambda column: column.num_filter_bytes if column.filters else None),
         Column(
             "of file",
-            lambda one: one.num_filter_bytes / total if one.filters else None,
+            lambda column: column.num_filter_bytes / total if column.filters else None,
             percent,
             is_extra=True,
         ),
-        Column("bits/value", lambda one: one.bits_per_value, tenths, is_extra=True),
-        Column("fill", lambda one: one.mean_fill, percent, is_bar=True),
-        Column("mean FPP", lambda one: one.mean_fpp, rate),
-        Column("worst FPP", lambda one: one.worst_fpp, rate),
-        Column("problems", lambda one: one.num_problems or None),
+        Column("bits/value", lambda column: column.bits_per_value, tenths, is_extra=True),
+        Column("fill", lambda column: column.mean_fill, percent, is_bar=True),
+        Column("mean FPP", lambda column: column.mean_fpp, rate),
+        Column("worst FPP", lambda column: column.worst_fpp, rate),
+        Column("problems", lambda column: column.num_problems or None),
         Column(
             "place",
-            lambda one: ", ".join(dict.fromkeys(f.facts.place for f in one.filters)) or None,
+            lambda column: ", ".join(dict.fromkeys(f.facts.place for f in column.filters)) or None,
             is_text=True,
         ),
     )
@@ -502,20 +504,20 @@ class NumberedFilter(NamedTuple):
 
 
 _FILTER_COLUMNS: tuple[Column[NumberedFilter], ...] = (
-    Column("column", lambda one: Name(one.facts.column), is_text=True),
-    Column("file", lambda one: one.file),
-    Column("row group", lambda one: one.facts.row_group),
-    Column("offset", lambda one: one.facts.offset),
-    Column("values", lambda one: one.facts.num_values, is_extra=True),
-    Column("NDV", lambda one: one.facts.ndv, quantity),
-    Column("bytes", lambda one: one.facts.length),
-    Column("bits/value", lambda one: one.facts.bits_per_value, tenths, is_extra=True),
-    Column("fill", lambda one: one.facts.fill, percent, is_bar=True),
-    Column("FPP", lambda one: one.facts.fpp, rate),
-    Column("place", lambda one: one.facts.place, is_text=True),
+    Column("column", lambda placed: Name(placed.facts.column), is_text=True),
+    Column("file", lambda placed: placed.file),
+    Column("row group", lambda placed: placed.facts.row_group),
+    Column("offset", lambda placed: placed.facts.offset),
+    Column("values", lambda placed: placed.facts.num_values, is_extra=True),
+    Column("NDV", lambda placed: placed.facts.ndv, quantity),
+    Column("bytes", lambda placed: placed.facts.length),
+    Column("bits/value", lambda placed: placed.facts.bits_per_value, tenths, is_extra=True),
+    Column("fill", lambda placed: placed.facts.fill, percent, is_bar=True),
+    Column("FPP", lambda placed: placed.facts.fpp, rate),
+    Column("place", lambda placed: placed.facts.place, is_text=True),
     Column(
         "trust",
-        lambda one: "ok" if one.facts.problem is None else "problem",
+        lambda placed: "ok" if placed.facts.problem is None else "problem",
         is_text=True,
         colors={"problem": "red"},
     ),
@@ -552,19 +554,19 @@ def remarks_on(files: Sequence[FileFilters]) -> list[Remark]:
     by_file = [(file.path, file.filters) for file in files]
     return [
         *grouped_remarks(
-            by_file, lambda one: [("problem", one.problem)] if one.problem is not None else []
+            by_file, lambda facts: [("problem", facts.problem)] if facts.problem is not None else []
         ),
-        *grouped_remarks(by_file, lambda one: [("oddity", text) for text in one.oddities]),
+        *grouped_remarks(by_file, lambda facts: [("oddity", text) for text in facts.oddities]),
     ]
 
 
 def _headline(files: Sequence[FileFilters]) -> str:
-    filters = [one for file in files for one in file.filters]
+    filters = [facts for file in files for facts in file.filters]
     row_groups = count(sum(file.num_row_groups for file in files), "row group")
     if not filters:
         return f"no filter in {row_groups}"
     num_bytes = sum(file.num_filter_bytes for file in files)
     share = percent(share_of_bytes(files))
     headline = f"{count(len(filters), 'filter')} in {row_groups}, {size(num_bytes)} ({share})"
-    num_problems = sum(one.problem is not None for one in filters)
+    num_problems = sum(facts.problem is not None for facts in filters)
     return headline if not num_problems else f"{headline}, {count(num_problems, 'problem')}"

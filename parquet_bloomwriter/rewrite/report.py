@@ -308,7 +308,9 @@ class AddReport(RewriteReport):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings of worthless filters, of a file that grew much, and of bytes that moved."""
-        columns = [f"{name(one.name)}: {text}" for one in self.columns for text in one.warnings]
+        columns = [
+            f"{name(column.name)}: {text}" for column in self.columns for text in column.warnings
+        ]
         grown = growth_warning(self.size_before, self.size_after)
         moved = self.caution and f"the placement moves bytes of the file: {self.caution}"
         return (*columns, *filter(None, (grown, moved)))
@@ -320,7 +322,7 @@ class AddReport(RewriteReport):
         else:
             done = "would be added" if self.dry_run else "added; the file stays as it is"
         warnings = (f"warning: {text}" for text in self.warnings)
-        notes = [safe(one.sentence) for one in remarks_on(self) if one.label == "note"]
+        notes = [safe(remark.sentence) for remark in remarks_on(self) if remark.label == "note"]
         notes += () if self.store is None else map(safe, self.store.notes)
         return self._lines(
             f"{count(self.num_built, 'filter')} {done}",
@@ -564,7 +566,7 @@ class ColumnTotals:
         return f"{self.num_built:,} of {self.num_row_groups:,}"
 
     def __add__(self, other: ColumnTotals) -> ColumnTotals:
-        rates = [one for one in (self.worst_fpp, other.worst_fpp) if one is not None]
+        rates = [fpp for fpp in (self.worst_fpp, other.worst_fpp) if fpp is not None]
         return ColumnTotals(
             name=self.name,
             asked_fpp=self.asked_fpp,
@@ -626,13 +628,13 @@ _SENTENCES = {
 
 
 _ADDED: tuple[Column[ColumnTotals], ...] = (
-    Column("column", lambda one: Name(one.name), is_text=True),
-    Column("row groups", lambda one: one.progress),
-    Column("NDV", lambda one: one.ndv if one.num_built else None),
-    Column("bytes", lambda one: one.num_bytes if one.num_built else None),
-    Column("bits/value", lambda one: one.bits_per_value, tenths),
-    Column("FPP asked", lambda one: one.asked_fpp, rate),
-    Column("worst FPP", lambda one: one.worst_fpp, rate),
+    Column("column", lambda column: Name(column.name), is_text=True),
+    Column("row groups", lambda column: column.progress),
+    Column("NDV", lambda column: column.ndv if column.num_built else None),
+    Column("bytes", lambda column: column.num_bytes if column.num_built else None),
+    Column("bits/value", lambda column: column.bits_per_value, tenths),
+    Column("FPP asked", lambda column: column.asked_fpp, rate),
+    Column("worst FPP", lambda column: column.worst_fpp, rate),
 )
 _ADDED_HINTS = {
     "row groups": "With a new filter, of all",
@@ -724,13 +726,13 @@ PlacedStep = tuple[Step, str]
 """A step, and a text on its contents."""
 
 _STEPS: tuple[Column[PlacedStep], ...] = (
-    Column("do", lambda one: one[0].action, is_text=True),
-    Column("new file from", lambda one: one[0].start if one[0].length else ""),
-    Column("to", lambda one: one[0].start + one[0].length if one[0].length else ""),
-    Column("bytes", lambda one: one[0].length),
-    Column("old file from", lambda one: one[0].old[0] if one[0].old else ""),
-    Column("to", lambda one: one[0].old[1] if one[0].old else ""),
-    Column("what", lambda one: one[1], is_text=True),
+    Column("do", lambda row: row[0].action, is_text=True),
+    Column("new file from", lambda row: row[0].start if row[0].length else ""),
+    Column("to", lambda row: row[0].start + row[0].length if row[0].length else ""),
+    Column("bytes", lambda row: row[0].length),
+    Column("old file from", lambda row: row[0].old[0] if row[0].old else ""),
+    Column("to", lambda row: row[0].old[1] if row[0].old else ""),
+    Column("what", lambda row: row[1], is_text=True),
 )
 
 

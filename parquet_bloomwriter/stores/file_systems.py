@@ -132,7 +132,7 @@ class FileSystemStore(WholeStore):
                 return self._look(path)[0] == "file"
             if not self._exists(path):
                 return False
-            return not suffix or any(one.key.endswith(suffix) for one in self._listed(path))
+            return not suffix or any(entry.key.endswith(suffix) for entry in self._listed(path))
 
     def _exists(self, path: str) -> bool:
         return self._look(path)[0] != "nothing"
@@ -141,8 +141,8 @@ class FileSystemStore(WholeStore):
         """Yield the files directly in a folder, by name."""
         self.traffic.add("list")
         with self.named(folder):
-            found = [one for one in self._listed(folder) if one.size >= 0]
-        yield from sorted(one for one in found if posixpath.basename(one.key) >= start)
+            found = [entry for entry in self._listed(folder) if entry.size >= 0]
+        yield from sorted(entry for entry in found if posixpath.basename(entry.key) >= start)
 
     def remove(self, path: str) -> None:
         """Remove a file; a file that does not exist is no error."""
@@ -320,9 +320,9 @@ class FsspecStore(FileSystemStore):
 
     def _listed(self, folder: str) -> Iterator[Listed]:
         self._fs.invalidate_cache(folder)
-        for one in self._fs.ls(folder, detail=True):
-            size = int(one.get("size") or 0) if one["type"] == "file" else -1
-            yield Listed(str(one["name"]).rstrip("/"), size, "", _changed_ms(one) * _NS_PER_MS)
+        for entry in self._fs.ls(folder, detail=True):
+            size = int(entry.get("size") or 0) if entry["type"] == "file" else -1
+            yield Listed(str(entry["name"]).rstrip("/"), size, "", _changed_ms(entry) * _NS_PER_MS)
 
     def _make_folder(self, folder: str) -> None:
         self._fs.makedirs(folder, exist_ok=True)
@@ -485,8 +485,10 @@ class ArrowStore(FsspecStore):
     def _listed(self, folder: str) -> Iterator[Listed]:
         import pyarrow.fs as pafs
 
-        for one in self._fs.get_file_info(pafs.FileSelector(folder)):
-            yield Listed(one.path, (one.size or 0) if one.is_file else -1, "", one.mtime_ns or 0)
+        for entry in self._fs.get_file_info(pafs.FileSelector(folder)):
+            yield Listed(
+                entry.path, (entry.size or 0) if entry.is_file else -1, "", entry.mtime_ns or 0
+            )
 
     def _make_folder(self, folder: str) -> None:
         self._fs.create_dir(folder, recursive=True)

@@ -98,16 +98,16 @@ def prune(
     tree = from_iceberg(scan.row_filter, filter_types(table))
     if filters is not None:
         further = parse(filters)
-        needed_names([one.name for one in table.schema.fields], [], further)
+        needed_names([field.name for field in table.schema.fields], [], further)
         tree = further if tree is None else And((tree, further))
     tasks = plan(scan, table.path)
     if tree is None or not tasks:
         return tasks
-    files = [stored_file(one.file) for one in tasks]
+    files = [stored_file(task.file) for task in tasks]
     asked = iceberg_table_at(table, planned=files)
     report = look_up(TableRef.of_iceberg(table.path, asked), tree, name=name, home=home)
     kept = set(report.paths)
-    paths = [location(asked.root, asked.identity(one)) for one in files]
+    paths = [location(asked.root, asked.identity(file)) for file in files]
     return [task for task, path in zip(tasks, paths, strict=True) if path in kept]
 
 
@@ -131,14 +131,16 @@ def look_up(  # noqa: PLR0913  as `index.lookup`
     if metadata is None or version is not None:
         metadata = _metadata_of(table, version, files, opened.values())
     if metadata is not None:
-        opened = {folder: _if_about(metadata, one, expression) for folder, one in opened.items()}
+        opened = {
+            folder: _if_about(metadata, index, expression) for folder, index in opened.items()
+        }
     if files is None and (metadata is None or metadata.planned is None):
         report = _by_slices(table, name, opened, expression, metadata)
         if report is not None:
             _check_columns(expression, opened, metadata, report)
             return report
     root = _root_of(table, opened.values())
-    opened = {folder: with_files(folder, one) for folder, one in opened.items()}
+    opened = {folder: with_files(folder, index) for folder, index in opened.items()}
     if metadata is not None:
         current: list[FileId] | None = metadata.files()
     else:
@@ -146,12 +148,12 @@ def look_up(  # noqa: PLR0913  as `index.lookup`
     was_listed = current is None and files is None
     left = Leftovers()
     if current is None:
-        snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
+        snapshots = [snapshot for snapshot in opened.values() if isinstance(snapshot, Snapshot)]
         are_known = partial(_are_known, snapshots, path) if snapshots else None
         current = current_files(table, files, left, root=root, are_known=are_known)
     roots = _roots(root, name)
     all_answers = {
-        folder: _ask(folder, one, expression, current, root) for folder, one in opened.items()
+        folder: _ask(folder, index, expression, current, root) for folder, index in opened.items()
     }
     answers = [
         answer
@@ -205,8 +207,8 @@ def _files_to_ask(
 ) -> tuple[list[str], list[str]]:
     """Return the paths of all files, and of the files whose columns no index records."""
     is_recorded = np.zeros(len(files), np.bool_)
-    for folder, one in opened.items():
-        if isinstance(one, Snapshot) and recorded_names(one.entry.options) is not None:
+    for folder, snapshot in opened.items():
+        if isinstance(snapshot, Snapshot) and recorded_names(snapshot.entry.options) is not None:
             is_recorded |= answers[folder].is_known
     paths = [location(root, file) for file in files]
     return paths, [
@@ -240,8 +242,8 @@ def _check_columns(
     Raises:
         ColumnNotFound: If a column is in no index and no file.
     """
-    snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
-    known = tuple(column.name for one in snapshots for column in one.entry.columns)
+    snapshots = [snapshot for snapshot in opened.values() if isinstance(snapshot, Snapshot)]
+    known = tuple(column.name for snapshot in snapshots for column in snapshot.entry.columns)
     bindings = Bindings.of(expression)
     try:
         bindings.check_columns((), [known])
@@ -252,7 +254,7 @@ def _check_columns(
         if files_to_ask is None:
             (snapshot,) = snapshots
             files_to_ask = partial(_files_known_to, snapshot)
-        recorded = (recorded_names(one.entry.options) or () for one in snapshots)
+        recorded = (recorded_names(snapshot.entry.options) or () for snapshot in snapshots)
         known = (*known, *itertools.chain.from_iterable(recorded))
         (paths, unread), first = files_to_ask(), set(report.paths)
         unread = sorted(unread, key=lambda path: path not in first)
@@ -319,13 +321,13 @@ def _metadata_of(
             raise InvalidArgument("only a Delta table has versions", path=path)
         check_named(files)
         return delta_table(path, version)
-    for one in opened:
-        if isinstance(one, Reason) or one.table_state is None or not is_in(path, one.root):
+    for index in opened:
+        if isinstance(index, Reason) or index.table_state is None or not is_in(path, index.root):
             continue
         check_named(files)
-        state = one.table_state
-        if path != one.root:
-            known = one.root if isinstance(state, DeltaState) else state.name
+        state = index.table_state
+        if path != index.root:
+            known = index.root if isinstance(state, DeltaState) else state.name
             raise InvalidArgument(
                 "this is a part of a table, whose metadata say which files it has",
                 path=path,
@@ -345,7 +347,7 @@ def _if_about(
         return opened
     asked = {name.lower() for name in columns_of(opened.about_columns(expression))}
     own = [column.name for column in opened.entry.columns]
-    why = opened.table_state.why_silent(table, [one for one in own if one.lower() in asked])
+    why = opened.table_state.why_silent(table, [name for name in own if name.lower() in asked])
     if why is None:
         return opened
     text = f'the index "{opened.entry.name}" says nothing about the table: {why}'
@@ -355,7 +357,7 @@ def _if_about(
 def _root_of(table: TableRef, opened: Iterable[Snapshot | Reason]) -> str:
     """Return the root of a table; if an index has this root, a store is not asked for it."""
     if table.is_on_store and any(
-        isinstance(one, Snapshot) and one.root == table.path for one in opened
+        isinstance(snapshot, Snapshot) and snapshot.root == table.path for snapshot in opened
     ):
         return table.path
     return table.root
@@ -405,7 +407,7 @@ def _by_slices(
         the index is of another state of a Delta or Iceberg table, only a part of the table is
         asked about, the index does not know all files of it, or slices do not tell.
     """
-    snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
+    snapshots = [snapshot for snapshot in opened.values() if isinstance(snapshot, Snapshot)]
     if len(snapshots) != 1:
         return None
     (snapshot,), path = snapshots, table.path
@@ -495,13 +497,13 @@ def _promised_files(
     by the present rule for data files, and they know some of the queried files.
     """
     path = table.path
-    about = [one for one in opened if isinstance(one, Snapshot) and is_in(path, one.root)]
-    if not about or not all(knows_all_files(one.entry.options) for one in about):
+    about = [index for index in opened if isinstance(index, Snapshot) and is_in(path, index.root)]
+    if not about or not all(knows_all_files(index.entry.options) for index in about):
         return None
     promised: dict[str, FileId] = {}
-    for one in about:
-        for file in relative_to(root, one.files.identities(), folder=one.root):
-            if path != one.root and not is_in(location(root, file), path):
+    for index in about:
+        for file in relative_to(root, index.files.identities(), folder=index.root):
+            if path != index.root and not is_in(location(root, file), path):
                 continue
             if promised.setdefault(file.path, file) != file:
                 return None  # indexes know different files of this path: one contract is broken

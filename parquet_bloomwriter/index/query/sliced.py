@@ -102,11 +102,11 @@ class SlicedIndex:
     def num_bytes_held(self) -> int:
         """Size in memory, bytes."""
         with self._lock:
-            held = sum(one.num_bytes_held for one in self._columns.values())
-            held += sum(one.num_bytes_held for one in self._others.values())
+            held = sum(column.num_bytes_held for column in self._columns.values())
+            held += sum(column.num_bytes_held for column in self._others.values())
             for scope, probes in self._scopes.values():
                 held += scope.num_bytes_held
-                held += sum(one.num_bytes_held for one in probes.values())
+                held += sum(probe.num_bytes_held for probe in probes.values())
         return held
 
     def ids_of_matches(self, expression: Expression) -> NDArray[np.int64] | None:
@@ -164,7 +164,7 @@ class SlicedIndex:
         is_usable: dict[Leaf, bool] = {}
         for number, leaf in enumerate(columns[0].leaves):
             if leaf not in is_usable:
-                leaves = [leaf, *(one.leaves[0] for one in columns[1:])]
+                leaves = [leaf, *(column.leaves[0] for column in columns[1:])]
                 is_usable[leaf] = condition_of(expression, leaves) is not None
             if is_usable[leaf] and self._is_alive(columns[0], number, others):
                 return True
@@ -198,13 +198,13 @@ class SlicedIndex:
     def _concerned(self, expression: Expression) -> list[SlicedColumn] | None:
         """Return the indexed columns of a predicate; None if slices cannot answer it."""
         names = columns_in(expression)
-        indexed = [one for one in self._entry.columns if one.name in names]
-        if not indexed or any(one.slices is None for one in indexed):
+        indexed = [column for column in self._entry.columns if column.name in names]
+        if not indexed or any(column.slices is None for column in indexed):
             return None
-        columns = [self._column(one) for one in indexed]
+        columns = [self._column(column) for column in indexed]
         if len(columns) > 1:
-            same = {one.reader.directory.units for one in columns}
-            if len(same) > 1 or any(len(set(one.leaves)) > 1 for one in columns):
+            same = {column.reader.directory.units for column in columns}
+            if len(same) > 1 or any(len(set(column.leaves)) > 1 for column in columns):
                 return None
         return columns
 
@@ -235,12 +235,12 @@ class SlicedIndex:
         self, columns: Sequence[SlicedColumn], others: FileTable
     ) -> tuple[Scope, dict[str, ColumnProbe]]:
         """Return the scope and the probes by which files without slices are looked up in parts."""
-        key = tuple(one.column.name for one in columns)
+        key = tuple(column.column.name for column in columns)
         with self._lock:
             if key not in self._scopes:
                 if len(self._scopes) >= _MAX_SCOPES:
                     self._scopes.clear()
-                probes = {one.column.name: one.probe_of(others) for one in columns}
+                probes = {column.column.name: column.probe_of(others) for column in columns}
                 filters = {name: probe.filters for name, probe in probes.items()}
                 self._scopes[key] = scope_of(filters, len(others.ids)), probes
             return self._scopes[key]
@@ -525,8 +525,8 @@ def _ordinals(columns: Sequence[SlicedColumn], expression: Expression) -> NDArra
     """Return the ordinals of the files that might match, ascending."""
     if len(columns) == 1:
         return columns[0].ordinals(expression)
-    by_name = {one.column.name: one for one in columns}
-    condition = condition_of(expression, [one.leaves[0] for one in columns])
+    by_name = {column.column.name: column for column in columns}
+    condition = condition_of(expression, [column.leaves[0] for column in columns])
     if condition is None:
         return np.unique(np.concatenate(columns[0].reader.owners)).astype(np.int64)
     known: dict[int, NDArray[np.int64]] = {}

@@ -22,17 +22,20 @@ _HEIGHT, _THICKNESS = 16, 8
 
 _FILES: tuple[Column[tuple[int, FileFilters]], ...] = (
     Column(
-        "path", lambda one: "buffer" if one[1].path is None else Name(one[1].path), is_text=True
+        "path",
+        lambda row: "buffer" if row[1].path is None else Name(row[1].path),
+        is_text=True,
     ),
-    Column("file", lambda one: one[0]),
-    Column("size", lambda one: one[1].size),
-    Column("rows", lambda one: one[1].num_rows),
-    Column("row groups", lambda one: one[1].num_row_groups),
-    Column("filters", lambda one: len(one[1].filters)),
-    Column("bytes of filters", lambda one: one[1].num_filter_bytes),
-    Column("share", lambda one: one[1].share if one[1].size else None, percent),
+    Column("file", lambda row: row[0]),
+    Column("size", lambda row: row[1].size),
+    Column("rows", lambda row: row[1].num_rows),
+    Column("row groups", lambda row: row[1].num_row_groups),
+    Column("filters", lambda row: len(row[1].filters)),
+    Column("bytes of filters", lambda row: row[1].num_filter_bytes),
+    Column("share", lambda row: row[1].share if row[1].size else None, percent),
     Column(
-        "problems", lambda one: sum(facts.problem is not None for facts in one[1].filters) or None
+        "problems",
+        lambda row: sum(facts.problem is not None for facts in row[1].filters) or None,
     ),
 )
 _FILE_HINTS = {
@@ -86,14 +89,14 @@ def _groups(cost: LookupCost) -> str:
 
 
 _LOOKUPS: tuple[Column[ColumnFigures], ...] = (
-    Column("column", lambda one: Name(one.name), is_text=True),
+    Column("column", lambda column: Name(column.name), is_text=True),
     Column("share read, absent", _bar, is_text=True),
-    Column("row groups before", lambda one: _groups(one.without_filters)),
-    Column("row groups, there", lambda one: _groups(one.present)),
-    Column("row groups, absent", lambda one: _groups(one.absent)),
-    Column("bytes before", lambda one: _bytes(one.without_filters)),
-    Column("bytes, there", lambda one: _bytes(one.present)),
-    Column("bytes, absent", lambda one: _bytes(one.absent)),
+    Column("row groups before", lambda column: _groups(column.without_filters)),
+    Column("row groups, there", lambda column: _groups(column.present)),
+    Column("row groups, absent", lambda column: _groups(column.absent)),
+    Column("bytes before", lambda column: _bytes(column.without_filters)),
+    Column("bytes, there", lambda column: _bytes(column.present)),
+    Column("bytes, absent", lambda column: _bytes(column.absent)),
 )
 _LOOKUP_HINTS = {
     "share read, absent": "Share of all row groups that are read",

@@ -157,9 +157,9 @@ class Metric:
 
     scale: Scale
 
-    def of(self, one: PlacedFilter) -> float | None:
+    def of(self, placed: PlacedFilter) -> float | None:
         """Return the value of a filter; None without a finite value."""
-        value = self.value(one.facts)
+        value = self.value(placed.facts)
         return value if value is not None and math.isfinite(value) else None
 
 
@@ -183,7 +183,7 @@ class Run:
     @property
     def num_problems(self) -> int:
         """Number of filters that must not be trusted."""
-        return sum(one.facts.problem is not None for one in self.filters)
+        return sum(placed.facts.problem is not None for placed in self.filters)
 
 
 def runs_of(column: ColumnFigures, *, most: int) -> tuple[Run, ...]:
@@ -191,8 +191,8 @@ def runs_of(column: ColumnFigures, *, most: int) -> tuple[Run, ...]:
     length = max(-(-column.num_row_groups // most), 1)
     starts = range(0, column.num_row_groups, length)
     members: list[list[PlacedFilter]] = [[] for _ in starts]
-    for one in column.filters:
-        members[one.position // length].append(one)
+    for placed in column.filters:
+        members[placed.position // length].append(placed)
     return tuple(
         Run(start=s, stop=min(s + length, column.num_row_groups), filters=tuple(filters))
         for s, filters in zip(starts, members, strict=True)
@@ -221,7 +221,7 @@ def _mark(run: Run, metric: Metric, places: Places) -> Html:
     """Draw one run: an area to point at, then dot, bar, dash or cross."""
     left = 100 * run.start / places.total
     width = 100 * (run.stop - run.start) / places.total
-    values = [value for one in run.filters if (value := metric.of(one)) is not None]
+    values = [value for placed in run.filters if (value := metric.of(placed)) is not None]
     parts = [_rect("at", left, 0, width, HEIGHT)]
     if values:
         parts += _dot(values, metric.scale, middle=left + width / 2, width=width)
@@ -262,7 +262,7 @@ def _valued(values: Sequence[float], metric: Metric) -> str:
 
 
 def _described(column: ColumnFigures, metric: Metric) -> str:
-    values = [value for one in column.filters if (value := metric.of(one)) is not None]
+    values = [value for placed in column.filters if (value := metric.of(placed)) is not None]
     row_groups = count(column.num_row_groups, "row group")
     filters = f"{count(len(column.filters), 'filter')} in {row_groups}"
     return f"{filters}: {_valued(values, metric)}" if values else filters
@@ -330,23 +330,23 @@ def _drawn(columns: Sequence[ColumnFigures]) -> list[ColumnFigures]:
 
 
 def _metrics(columns: Sequence[ColumnFigures]) -> tuple[Metric, ...]:
-    facts = [one.facts for column in columns for one in column.filters]
-    sizes = [one.length for one in facts if one.length]
-    rates = [one.fpp for one in facts if one.fpp and one.problem is None]
+    facts = [placed.facts for column in columns for placed in column.filters]
+    sizes = [stored.length for stored in facts if stored.length]
+    rates = [stored.fpp for stored in facts if stored.fpp and stored.problem is None]
     return (
         Metric(
             title="Size",
-            value=lambda one: one.length,
+            value=lambda stored: stored.length,
             label=lambda value: size(round(value)),
             scale=size_scale(sizes),
         ),
         Metric(
             title="Exact FPP",
-            value=lambda one: one.fpp if one.problem is None else None,
+            value=lambda stored: stored.fpp if stored.problem is None else None,
             label=rate,
             scale=rate_scale(rates),
         ),
-        Metric(title="Fill", value=lambda one: one.fill, label=percent, scale=share_scale()),
+        Metric(title="Fill", value=lambda stored: stored.fill, label=percent, scale=share_scale()),
     )
 
 

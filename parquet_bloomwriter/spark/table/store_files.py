@@ -65,14 +65,14 @@ def check_is_plain(table: StoreTable, *, in_place: bool) -> None:
     """
     folders = {file.path.rpartition("/")[0] for file in table.files} - {table.root}
     found = [
-        *(one for file in table.files for one in find_by_name(file.path)),
+        *(reference for file in table.files for reference in find_by_name(file.path)),
         *find_records_above([table.root]),
         *find_records_below(table.root, folders),
     ]
     if in_place:  # each object is checked again before it is replaced
         found += find_references(*open_place(table.files[0].path))
-    for one in found:
-        check_reference(table.root, one, in_place=in_place)
+    for reference in found:
+        check_reference(table.root, reference, in_place=in_place)
 
 
 def check_output(output: str, table: str) -> None:
@@ -103,11 +103,11 @@ def check_output(output: str, table: str) -> None:
 def _objects(store: TableStore, prefix: str) -> list[TableFile]:
     found = []
     sure, doubtful = candidates_in(store, prefix, Leftovers())
-    for one in sorted(sure + doubtful):
-        name = one.key.removeprefix(prefix)
-        why_not = "" if one.size else "an empty file, which Spark passes over"
-        url = store.spell(one.key)
-        found.append(_object(url, name, one.size, why_not))
+    for listed in sorted(sure + doubtful):
+        name = listed.key.removeprefix(prefix)
+        why_not = "" if listed.size else "an empty file, which Spark passes over"
+        url = store.spell(listed.key)
+        found.append(_object(url, name, listed.size, why_not))
     return found
 
 
