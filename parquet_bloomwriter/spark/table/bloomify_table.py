@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from parquet_bloomwriter.arguments import names_of, rates_of
 from parquet_bloomwriter.delta.place import is_table
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.layout import absolute_path
 from parquet_bloomwriter.index.storage.base import storage_of
@@ -31,7 +31,7 @@ from parquet_bloomwriter.spark.table.rewrite import (
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import Progress
     from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.spark.table.files import TableFile
+    from parquet_bloomwriter.tables.replacement import Job, Writer, WrittenFile
+
+    Result = WrittenFile | BloomwriterError | OSError | None
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -233,7 +236,6 @@ def _bloomify_by_commits(
     **options: Any,  # noqa: ANN401  those of the library's verb
 ) -> DataFrame:
     """Add filters to a Delta or Iceberg table; return a row with the result for each file."""
-    from parquet_bloomwriter.spark.table.workers import SparkWorkers
     from parquet_bloomwriter.tables.add import bloomify_table as add_to_table
     from parquet_bloomwriter.tables.report import FileFate
 
@@ -245,7 +247,7 @@ def _bloomify_by_commits(
         )
     if isinstance(ndv, Mapping):
         raise InvalidArgument("the ndv for such a table is one number for all columns")
-    workers = SparkWorkers(spark, num_tasks)
+    workers = _SparkWorkers(spark, num_tasks)
     try:
         report = add_to_table(path, columns, ndv=ndv, workers=workers, **options)
     finally:
@@ -273,6 +275,45 @@ def _bloomify_by_commits(
         for change in report.changes
     ]
     return spark.createDataFrame(rows, _SCHEMA)
+
+
+class _SparkWorkers:
+    """Writes new files of a Delta or Iceberg table in tasks of Spark; the driver commits them.
+
+    What a task wrote counts only once it is committed. A task that runs again, because an executor
+    was lost or slow, writes the same new name again: the last complete file stays, and all have the
+    same bytes.
+    """
+
+    def __init__(self, spark: SparkSession, num_tasks: int) -> None:
+        """Use at most `num_tasks` tasks for the files of one commit."""
+        self._spark = spark
+        self._num_tasks = num_tasks
+
+    def write_all(self, writer: Writer, jobs: Sequence[Job]) -> Generator[Result, None, None]:
+        """See `Workers`."""
+        groups: list[list[tuple[int, Job]]] = [[] for _ in range(min(self._num_tasks, len(jobs)))]
+        for place, job in enumerate(jobs):
+            groups[place % len(groups)].append((place, job))
+        tasks = [(writer, tuple(group)) for group in groups]
+        description = f"bloomify: {count(len(jobs), 'file')} of a table"
+        found: dict[int, Result] = {}
+        for results in run(self._spark, _write, tasks, description=description):
+            found.update(results)
+        yield from (found[place] for place in range(len(jobs)))
+
+
+def _write(task: tuple[Writer, tuple[tuple[int, Job], ...]]) -> dict[int, Result]:
+    """Write the files of one task, in a worker."""
+    writer, jobs = task
+    return {place: _written(writer, job) for place, job in jobs}
+
+
+def _written(writer: Writer, job: Job) -> Result:
+    try:
+        return writer(job, 1, None)
+    except (BloomwriterError, OSError) as error:
+        return error
 
 
 def _refresh(spark: SparkSession, given: str, request: TableRequest) -> None:
