@@ -333,6 +333,7 @@ def test_a_name_that_the_stream_cannot_spell(events: Path, command: Command) -> 
         (("--help",), ("numpy", "pyarrow", "parquet_bloomwriter.reports.summary")),
         # NumPy's own `unique` loads the masked arrays.
         (("events.parquet", "--columns", "id"), ("numpy.ma", "pandas", "secrets", "fsspec")),
+        (("get", ".", "--where", "id = 3"), ("numpy.ma", "pandas", "fsspec")),
     ],
 )
 @pytest.mark.usefixtures("events")
