@@ -32,6 +32,7 @@ VERBS = (
     "probe",
     "get",
     "check-engine",
+    "measure",
     "index",
     "help",
 )
@@ -70,7 +71,7 @@ Exit codes:
   4    not a Parquet file, or a malformed one
   5    refused: unsupported, unsafe to replace, changed meanwhile, not verified, index busy
   6    the operating system refused to read or write
-  7    an engine loses rows (check-engine)
+  7    an engine loses rows (check-engine, measure)
   70   a bug
   130  interrupted (143: terminated)
 
