@@ -166,6 +166,7 @@ class _NoPandas:
 
 def main() -> None:
     """Run the command line of this process and exit."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -191,6 +192,20 @@ def main() -> None:
         raise
     finally:
         _flush()
+
+
+def _open_closed_streams() -> None:
+    """Open the null device as each standard stream that is closed, as after `>&-`.
+
+    Otherwise a file that is opened gets the stream's descriptor, and what libraries print would be
+    written into that file. Standard input stays closed for Python, which says so where it is read.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)  # takes the lowest descriptor that is free
+            os.set_inheritable(nowhere, True)  # noqa: FBT003  it has no name
+            if name != "stdin":
+                setattr(sys, name, os.fdopen(nowhere, "w", encoding="utf-8"))
 
 
 def _choose_allocator() -> None:

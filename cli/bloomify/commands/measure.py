@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING, Unpack
 
@@ -216,4 +217,11 @@ def _lines(measured: EngineMeasurement) -> Iterator[str]:
         padded = (f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True))
         yield f"{safe(head):<{widths[0]}}  {'  '.join(padded)}"
     yield ""
-    yield from textwrap.wrap(measured.sentence, _WIDTH, break_long_words=False)
+    yield from _wrapped(measured.sentence)
+
+
+def _wrapped(sentence: str) -> list[str]:
+    """Return lines of a sentence, in which numbers stay with their units."""
+    joined = re.sub(r"(?<=\d) (?=[%A-Za-z])", "\0", sentence)
+    lines = textwrap.wrap(joined, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in lines]

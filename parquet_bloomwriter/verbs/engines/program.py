@@ -414,7 +414,7 @@ def measured_clickhouse() -> Measured:
 def measured_spark() -> Measured:
     """Measure Spark, in one session: its Java process does the work.
 
-    Java reads more than the files, and Hadoop's own counts lack the reads of several ranges at once.
+    Java reads more than the files, and the counts of Hadoop lack reads of several ranges at once.
     """
     session = spark_session()
     java = session._jvm  # noqa: SLF001
