@@ -55,5 +55,5 @@ def test_the_command(
     monkeypatch.setattr(
         "parquet_bloomwriter.verbs.engines.measurement.EngineMeasurement.is_wrong", True
     )
-    arguments = ("measure", str(file), "--where", "id = 7919", "--engine", "bloomify")
-    assert invoke(*arguments, "--repeats", "1").exit_code == 7
+    words = ("measure", str(file), "--where", "id = 7919", "--engine", "bloomify")
+    assert invoke(*words, "--repeats", "1").exit_code == 7
