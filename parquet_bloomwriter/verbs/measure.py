@@ -30,7 +30,6 @@ from parquet_bloomwriter.column_names import choose_columns
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.source.filesystems import check_local
-from parquet_bloomwriter.source.folders import has_suffix
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.table_files.find import is_table_name
 from parquet_bloomwriter.text import listed_names, size
@@ -60,6 +59,9 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.source.filesystems import StrPath
     from parquet_bloomwriter.verbs.for_each_file import InputFile
+
+_SUFFIX = ".parquet"
+"""The ending of names by which all engines take a file in a folder for Parquet."""
 
 LIMIT_BYTES = 4 << 30
 """Bytes that are copied at most, by default."""
@@ -248,7 +250,8 @@ def _place(
 ) -> float:
     """Put a file without and with filters into the two folders; return the seconds of building."""
     inner = one.place if one.is_found else os.path.basename(one.path)
-    inner = inner if has_suffix(inner) else f"{inner}.parquet"
+    while not inner.endswith(_SUFFIX) or os.path.lexists(os.path.join(folders[0], inner)):
+        inner += _SUFFIX
     before, after = (os.path.join(folder, inner) for folder in folders)
     for path in (before, after):
         Path(path).parent.mkdir(parents=True, exist_ok=True)

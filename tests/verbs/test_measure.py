@@ -86,13 +86,14 @@ def test_a_folder_up_to_the_limit(tmp_path: Path) -> None:
     for n in range(3):
         write(tmp_path / f"kind={n}" / "part", begin=200_003 * n)
     (tmp_path / "kind=0" / "part").rename(tmp_path / "kind=0" / "part-0")
+    write(tmp_path / "kind=2" / "part.parquet", begin=10**9)
     pq.write_table(pa.table({"other": [1]}), tmp_path / "kind=2" / "z.parquet")
     size = (tmp_path / "kind=0" / "part-0").stat().st_size
-    for engine, limit, num in (("duckdb", 3 * size // 2, 1), ("bloomify", 10 * size, 4)):
+    for engine, limit, num in (("duckdb", 3 * size // 2, 1), ("bloomify", 10 * size, 5)):
         report = measure(
             tmp_path, "id IN (7919, 207922) AND kind >= 0", engines=engine, limit=limit, repeats=1
         )
-        assert (report.num_files, report.num_all_files) == (num, 4)
+        assert (report.num_files, report.num_all_files) == (num, 5)
         (found,) = report.engines
         assert (found.problem, report.has_wrong) == ("", False)
         assert found.after is not None
