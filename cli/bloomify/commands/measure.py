@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Examples:
   bloomify measure events.parquet --where "id = 42"
-  bloomify measure lake/ --where "email = 'ada@mail.example'" --engine duckdb,datafusion
-  bloomify measure lake/ --where @query.sql --columns id,email --fpp 0.1% --limit 20GiB
+  bloomify measure lake/ --where @query.sql --engine duckdb,datafusion
+  bloomify measure lake/ --where "kind = 'a'" --fpp 0.1% --limit 20GiB
 """
 
 _NOT_TOLD = "not told"
@@ -86,6 +86,7 @@ _options = all_of(
     _asked(
         "--python",
         metavar="PATH",
+        is_rare=True,
         shell_complete=complete_path,
         help="Measure the engines of another environment, by its Python, as in ENV/bin/python.",
     ),
@@ -130,6 +131,7 @@ _options = all_of(
     ),
     section(OTHER_OPTIONS)(
         "--timeout",
+        is_rare=True,
         type=click.FloatRange(min=0, min_open=True),
         metavar="SECONDS",
         default=300,
