@@ -65,9 +65,15 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.verbs.advise import advise, merge_advice
     from parquet_bloomwriter.verbs.bloom_file import BloomFile
     from parquet_bloomwriter.verbs.check_engine import check_engine
+    from parquet_bloomwriter.verbs.engines.measurement import (
+        Effort,
+        EngineMeasurement,
+        MeasureReport,
+    )
     from parquet_bloomwriter.verbs.engines.report import EngineCheck, EngineReport, LostRows, Use
     from parquet_bloomwriter.verbs.for_each_file import FileOutcome, for_each_file
     from parquet_bloomwriter.verbs.inspect import inspect
+    from parquet_bloomwriter.verbs.measure import measure
     from parquet_bloomwriter.verbs.probe import probe
     from parquet_bloomwriter.verbs.prune_scan import prune_scan
     from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
@@ -87,7 +93,9 @@ __all__ = [
     "ChunkReport",
     "ColumnNotFound",
     "ColumnReport",
+    "Effort",
     "EngineCheck",
+    "EngineMeasurement",
     "EngineReport",
     "Evidence",
     "FileChanged",
@@ -101,6 +109,7 @@ __all__ = [
     "LostRows",
     "MalformedFile",
     "MalformedFilter",
+    "MeasureReport",
     "NotParquet",
     "ProbeReport",
     "RepairReport",
@@ -130,6 +139,7 @@ __all__ = [
     "for_each_file",
     "inspect",
     "iter_batches",
+    "measure",
     "merge_advice",
     "probe",
     "prune_scan",
@@ -147,6 +157,8 @@ _HOMES = {
     **dict.fromkeys(("advise", "merge_advice"), "verbs.advise"),
     "AdviseReport": "advising.report",
     "check_engine": "verbs.check_engine",
+    "measure": "verbs.measure",
+    **dict.fromkeys(("Effort", "EngineMeasurement", "MeasureReport"), "verbs.engines.measurement"),
     **dict.fromkeys(("EngineCheck", "EngineReport", "LostRows", "Use"), "verbs.engines.report"),
     "BloomFile": "verbs.bloom_file",
     "inspect": "verbs.inspect",

@@ -39,7 +39,7 @@ class ExitCode(IntEnum):
     """The operating system or a store refused to read or write, or a store did not answer."""
 
     ENGINE_WRONG = 7
-    """An engine loses rows by filters that are right (`check-engine`)."""
+    """An engine loses rows by filters that are right (`check-engine`, `measure`)."""
 
     BUG = 70
     """An unforeseen error (EX_SOFTWARE of sysexits.h)."""

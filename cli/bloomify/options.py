@@ -331,6 +331,9 @@ class Options(PrintingOptions, total=False):
     where: tuple[str, ...]
     eq: tuple[tuple[str, str], ...]
     limit: int | None
+    repeats: int
+    copy_limit: int
+    copies_in: str | None
     form: str | None
     files: bool
     null: bool

@@ -60,6 +60,31 @@ def uses_of_columns(queries: str | Iterable[str], names: Iterable[str]) -> dict[
     return {name: ColumnUse(equal[name], other[name], len(trees)) for name in known.values()}
 
 
+def unknown_columns(queries: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return the names in the conditions of queries if none of them is one of these columns.
+
+    A query may join other tables, so names that are not known say nothing where others are.
+
+    Args:
+        queries: As for `uses_of_columns`.
+        names: As for `uses_of_columns`.
+    """
+    known = {name.lower(): name for name in names}
+    trees = _trees(tuple(queries))
+    if any(True for tree in trees for _ in _asked(tree, known)):
+        return []
+    return sorted({name for tree in trees for name in _names_asked(tree)})
+
+
+def _names_asked(tree: Expr) -> Iterator[str]:
+    """Yield the dotted names of the columns in the conditions of a query."""
+    from sqlglot import exp
+
+    for column in tree.find_all(exp.Column):
+        if isinstance(column.find_ancestor(exp.Where, exp.Join, exp.Select), exp.Where | exp.Join):
+            yield ".".join(_parts_of(column))
+
+
 @lru_cache(maxsize=4)
 def _trees(texts: tuple[str, ...]) -> tuple[Expr, ...]:
     """Return the trees of all queries; parsed once for all files."""
@@ -136,12 +161,18 @@ def _is_equality(node: Expr) -> bool:
     return (parent.left if node is parent.right else parent.right).find(exp.Column) is None
 
 
-def _name_of(column: Expr, known: Mapping[str, str]) -> str | None:
-    """Return the column of the file that a column of a query names, None if there is none."""
+def _parts_of(column: Expr) -> list[str]:
+    """Return the parts of the name of a column, from the top, with its table if that is named."""
     from sqlglot import exp
 
-    parts = [part.name.lower() for part in column.parts]  # type: ignore[attr-defined]
+    parts = [part.name for part in column.parts]  # type: ignore[attr-defined]
     if isinstance(column.parent, exp.Dot):
-        parts += [part.name.lower() for part in column.parent.parts[1:]]
+        parts += [part.name for part in column.parent.parts[1:]]
+    return parts
+
+
+def _name_of(column: Expr, known: Mapping[str, str]) -> str | None:
+    """Return the column of the file that a column of a query names, None if there is none."""
+    parts = [part.lower() for part in _parts_of(column)]
     suffixes = (".".join(parts[start:]) for start in range(len(parts)))
     return next((known[suffix] for suffix in suffixes if suffix in known), None)

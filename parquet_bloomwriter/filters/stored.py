@@ -363,7 +363,9 @@ def shared_offsets(offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
         offsets: Absolute positions of filters, `ABSENT` where there is none, of any shape.
     """
     given = offsets[offsets != ABSENT]
-    if (given[1:] > given[:-1]).all():  # In the order of the footer, as nearly always.
+    if (
+        given.size <= 1 or (given[1:] > given[:-1]).all()
+    ):  # In the order of the footer, as nearly always.
         return np.zeros(offsets.shape, np.bool_)
     given.sort()
     return np.isin(offsets, given[1:][given[1:] == given[:-1]])

@@ -3,7 +3,8 @@
 As many files as the system allows are open at once. Those among them that have the same schema and
 writer are judged together, as a `FileBatch`. Footers that were read before come from memory. Local
 files are opened one after the other, because that takes microseconds; as soon as it takes longer (a
-cold cache, a network), many at a time.
+cold cache, a network), many at a time. On a busy machine single files take long, too, while another
+process runs; threads would only wait for each other then.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
 
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, FileProblem
 from parquet_bloomwriter.probing.batch_reader import BatchReader
@@ -61,7 +64,7 @@ _MOST_FILES, _LEAST_FILES = 256, 32
 """Most files that are open at once: a quarter of what the system allows, within these limits."""
 
 _THREADS = 16
-_SLOW_SECONDS = 0.002
+_SLOW_SECONDS, _MOST_SLOW, _QUICK_WEIGHT = 0.002, 2, 0.25
 """Seconds; opening a file and parsing its footer takes longer only while waiting for a disk or a
 network."""
 
@@ -213,7 +216,13 @@ def _probe_at_once(locations: Sequence[Openable], bindings: Bindings) -> _Probed
         probes: dict[int, FileProbe] = {}
         for place, one in enumerate(opened):
             if one.footer is None:
-                probes[place] = FileProbe(path=one.path, known=None, findings=None, error=one.error)
+                probes[place] = FileProbe(
+                    path=one.path,
+                    known=None,
+                    findings=None,
+                    error=one.error,
+                    version=getattr(one.source, "told_version", None),
+                )
             else:
                 batches[batch_key(one.footer)].append(place)
         num_filters = 0
@@ -232,12 +241,17 @@ def _judge(opened: Sequence[_Opened], bindings: Bindings) -> _Probed:
     batch, reader = FileBatch.of(footers), BatchReader(sources)
     bound = bindings.to_file(footers[0]).bound
     findings = evaluate(bound, batch, reader, bindings.hashes)
+    surviving: defaultdict[int, list[int]] = defaultdict(list)
+    for row in np.flatnonzero(findings.might).tolist():
+        place = int(batch.file_of[row])
+        surviving[place].append(row - int(batch.rows[place]))
     files = [
         FileProbe(
             path=one.path,
             known=one.footer,
             findings=findings,
             first_row=first,
+            surviving=tuple(surviving.get(place, ())),
             error=_blamed(reader.failures.get(place), one.path),
             version=getattr(source, "told_version", None),
             requests=source.traffic.requests,
@@ -283,11 +297,12 @@ def _blamed(error: Failure, path: str | None) -> Failure:
 def _while_quick(
     locations: Sequence[Openable], open_one: Callable[[Openable], _Opened]
 ) -> Iterator[_Opened]:
-    """Open files until several take long; the first one may take long for other reasons."""
-    num_slow = 0
+    """Open files until several take long; single ones may take long for other reasons."""
+    num_slow = 0.0
     for location in locations:
         began = time.perf_counter()
         yield open_one(location)
-        num_slow += time.perf_counter() - began > _SLOW_SECONDS
-        if num_slow > 2:  # noqa: PLR2004  several
+        is_slow = time.perf_counter() - began > _SLOW_SECONDS
+        num_slow = num_slow + 1 if is_slow else max(0.0, num_slow - _QUICK_WEIGHT)
+        if num_slow > _MOST_SLOW:
             return

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from parquet_bloomwriter.predicate import to_text
 from parquet_bloomwriter.predicate.bound import InSet
 from parquet_bloomwriter.probing.evaluation import Code, Findings
@@ -75,6 +73,9 @@ class FileProbe:
     first_row: int = field(default=0, repr=False)
     """Index in `findings` of the file's first row group."""
 
+    surviving: tuple[int, ...] = field(default=(), repr=False)
+    """Ordinals of the row groups that might match; none if the file was not read."""
+
     error: BloomwriterError | OSError | None = None
     """Error of reading the file, which then might match; None if it was read."""
 
@@ -82,7 +83,8 @@ class FileProbe:
     """Whether the path excludes the file, by columns of partitions; then it was not opened."""
 
     version: Hashable | None = field(default=None, repr=False)
-    """Version of the file on its store that was probed; None if the store has no versions."""
+    """Version of the file that was probed: its `FileIdentity`, or what its store says; None if it
+    was not opened, or if the store has no versions."""
 
     requests: int = 0
     """Number of reads from the file."""
@@ -106,14 +108,6 @@ class FileProbe:
     def num_rows(self) -> int:
         """Number of rows; 0 if the file was not read."""
         return 0 if self.known is None else int(self.known.num_rows.sum())
-
-    @cached_property
-    def surviving(self) -> tuple[int, ...]:
-        """Ordinals of the row groups that might match."""
-        if self.findings is None:
-            return ()
-        stop = self.first_row + self.num_row_groups
-        return tuple(np.flatnonzero(self.findings.might[self.first_row : stop]).tolist())
 
     def explained(self) -> Iterator[tuple[str, str]]:
         """Yield distinct pairs: a condition, and why it is unknown, or why no row matches."""

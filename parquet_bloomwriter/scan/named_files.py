@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING, TypeVar
 
 from parquet_bloomwriter.source.filesystems import is_url
+from parquet_bloomwriter.source.listing import is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -23,12 +24,17 @@ T = TypeVar("T")
 
 def key_of(file: Location) -> str:
     """Return the key of a file that a scan would read."""
-    return os.path.abspath(file.path) if file.filesystem is None else file.path
+    return key_of_path(file.path) if file.filesystem is None else file.path
 
 
 def key_of_name(path: str) -> str:
     """Return the key of a file by its absolute path or URL."""
-    return path.partition("://")[2] if is_url(path) else os.path.abspath(path)
+    return path.partition("://")[2] if is_url(path) else key_of_path(path)
+
+
+def key_of_path(path: str) -> str:
+    """Return the key of a file on disk by its path."""
+    return path if is_plain(path) else os.path.abspath(path)
 
 
 def named(files: Sequence[T], among: Collection[str] | None, *, key: Callable[[T], str]) -> list[T]:

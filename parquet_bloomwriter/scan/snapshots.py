@@ -22,7 +22,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from parquet_bloomwriter.errors import BloomwriterError, FileChanged
 from parquet_bloomwriter.source.filesystems import locate
@@ -30,7 +30,7 @@ from parquet_bloomwriter.source.identity import FileIdentity, identity_of
 from parquet_bloomwriter.source.local import FileSource
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
     from typing import Self
 
     import pyarrow as pa
@@ -134,7 +134,8 @@ class FileStates:
     """The states of several files at one moment."""
 
     states: dict[str, FileIdentity | None]
-    """Device, inode, size and times of local files by path; None for a missing file."""
+    """Device, inode, size and times of local files by path; None for a file that could not be
+    opened."""
 
     store: pafs.FileSystem | None = None
     """File system of the objects; None for local files."""
@@ -143,39 +144,22 @@ class FileStates:
     """Probed versions of files on a store by path; None where the store does not tell versions."""
 
     @classmethod
-    def of(cls, fragments: Iterable[ds.ParquetFileFragment]) -> FileStates:
-        """Return the states of files; files on other file systems, and open files, are left out."""
-        return cls(
-            states={
-                fragment.path: _state(fragment.path) for fragment in fragments if is_local(fragment)
-            }
-        )
-
-    def of_these(
-        self,
+    def of(
+        cls,
         fragments: Sequence[ds.ParquetFileFragment],
         versions: Mapping[str, Hashable | None],
     ) -> FileStates:
-        """Return the states of some of the files.
+        """Return the states of files in which they were probed.
 
         Args:
             fragments: The files, all on one file system.
-            versions: Of files on stores, by path.
+            versions: What probing found, by path: identities of files on disk, versions of files
+                on stores. A file that could not be opened has none. Open files are left out.
         """
-        stored = [
-            fragment
-            for fragment in fragments
-            if fragment.path in versions and not is_local(fragment)
-        ]
-        return FileStates(
-            states={
-                fragment.path: self.states[fragment.path]
-                for fragment in fragments
-                if is_local(fragment)
-            },
-            store=stored[0].filesystem if stored else None,
-            objects={one.path: versions[one.path] for one in stored},
-        )
+        found = {one.path: versions[one.path] for one in fragments if one.path in versions}
+        if found and not is_local(fragments[0]):
+            return cls(states={}, store=fragments[0].filesystem, objects=found)
+        return cls(states=cast("dict[str, FileIdentity | None]", found))
 
     def are_current(self) -> bool:
         """Return whether all files are still the same, as far as stores tell."""

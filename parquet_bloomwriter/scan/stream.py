@@ -37,6 +37,10 @@ FILE_NAME = "__filename"
 """Name of the column of file names that every dataset of pyarrow has."""
 
 _BUFFER_BYTES = 1024 * 1024
+_DECODED_ROWS, _DECODED_BYTES = 65_536, 16 * 1024 * 1024
+"""Rows of a condition that are decoded at once, if batches may have fewer: the scanner takes about
+half a millisecond for each batch. So many bytes of a row group, as the footer has them, at most."""
+
 _READAHEAD = 2
 """Number of batches that are decoded ahead."""
 
@@ -66,21 +70,24 @@ def stream(
         schema = _needed(table.schema, columns, survivors.condition)
         _ = schema.names
     has_ended = Event()
-    rows = conformed_batches(table, survivors, schema, batch_size=batch_size)
+    is_selective = survivors.condition is not None
+    rows = conformed_batches(
+        table, survivors, schema, batch_size=batch_size, is_selective=is_selective
+    )
     scanner = ds.Scanner.from_batches(
         takewhile(lambda _: not has_ended.is_set(), rows),
         schema=schema,
         columns=columns,
         filter=survivors.condition,
-        batch_size=batch_size,
+        batch_size=max(batch_size, _DECODED_ROWS),
         batch_readahead=_READAHEAD,
         use_threads=False,
     )
     batches = scanner.to_batches()
     try:
         for batch in batches:
-            if batch.num_rows:
-                yield batch
+            for first in range(0, batch.num_rows, batch_size):
+                yield batch.slice(first, batch_size)
     finally:  # pyarrow asks for all the rest when `batches` is given up
         has_ended.set()
 
@@ -160,7 +167,12 @@ def _leads_to(column: str, name: str) -> bool:
 
 
 def conformed_batches(
-    table: TableFiles, survivors: Survivors, schema: pa.Schema, *, batch_size: int
+    table: TableFiles,
+    survivors: Survivors,
+    schema: pa.Schema,
+    *,
+    batch_size: int,
+    is_selective: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows of the surviving row groups, file after file.
 
@@ -169,6 +181,7 @@ def conformed_batches(
         survivors: What to read.
         schema: The columns to read, with the types to return.
         batch_size: Rows that a batch has at most.
+        is_selective: Whether the caller selects rows, so that batches of small rows may have more.
 
     Raises:
         FileChanged: If a file on a store was replaced while some of its row groups were read.
@@ -196,10 +209,20 @@ def conformed_batches(
                 if piece.row_groups is not None and states.may_be_current(path, file):
                     left = left.subset(row_group_ids=piece.row_groups)
                     is_checked = True
-            for batch in _batches_of(table, left, file, schema.names, batch_size):
+            num_rows = _rows_at_once(left, batch_size) if is_selective else batch_size
+            for batch in _batches_of(table, left, file, schema.names, num_rows):
                 yield _conformed(batch, schema, keys, table.partitions)
             if is_checked and not states.may_be_current(path):
                 raise file_changed(path, "while it was read", "Read it again.")
+
+
+def _rows_at_once(fragment: ds.ParquetFileFragment, batch_size: int) -> int:
+    """Return the number of rows to decode at once, before rows are selected."""
+    groups = fragment.row_groups
+    num_rows: int = sum(max(group.num_rows, 0) for group in groups)
+    num_bytes: int = sum(max(group.total_byte_size, 0) for group in groups)
+    by_bytes = _DECODED_BYTES * num_rows // max(num_bytes, 1)
+    return max(batch_size, min(_DECODED_ROWS, by_bytes))
 
 
 @contextmanager

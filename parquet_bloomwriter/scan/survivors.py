@@ -199,7 +199,6 @@ def _probe(  # noqa: PLR0913  what both callers know
         schema=table.schema,
         partition_columns=frozenset(table.partitions),
     )
-    states = FileStates.of(fragments)
     if not probes and not table.is_open:
         fragments = [without_footer(fragment, None) for fragment in fragments]
     probed = _probed(table, fragments, bindings)
@@ -208,7 +207,11 @@ def _probe(  # noqa: PLR0913  what both callers know
     read = [one for one, judged in pairs if judged is None or judged.surviving]
     compares = condition is None or _may_compare_statistics(table, read, condition, streams=streams)
     pieces = tuple(_surviving(table, fragments, found))
-    versions = {one.path: probe.version for one, probe in zip(fragments, probed, strict=True)}
+    versions = (
+        {}
+        if table.is_open
+        else {one.path: probe.version for one, probe in zip(fragments, probed, strict=True)}
+    )
     if condition is not None:
         paths = stored_paths(condition, table)
         condition = without_statistics(condition, paths)
@@ -216,11 +219,10 @@ def _probe(  # noqa: PLR0913  what both callers know
     return Survivors(
         pieces=pieces,
         condition=condition,
-        states=states.of_these(
-            [piece.fragment for piece in pieces if piece.is_of_version],
-            {} if table.is_open else versions,
+        states=FileStates.of([piece.fragment for piece in pieces if piece.is_of_version], versions),
+        probed=FileStates(
+            states=FileStates.of([piece.fragment for piece in pieces], versions).states
         ),
-        probed=states.of_these([piece.fragment for piece in pieces], {}),
         compares_statistics=compares,
     )
 
@@ -345,7 +347,7 @@ def _probed(
     table: TableFiles, fragments: Sequence[ds.ParquetFileFragment], bindings: TableBindings
 ) -> Sequence[FileProbe]:
     """Return the verdicts on files; a file that cannot be probed gets one with the error."""
-    locations = [_openable(table, fragment) for fragment in fragments]
+    locations = _openables(table, fragments)
     try:
         return probe_locations(locations, bindings).files
     except (BloomwriterError, OSError) as error:
@@ -355,11 +357,19 @@ def _probed(
         ]
 
 
-def _openable(table: TableFiles, fragment: ds.ParquetFileFragment) -> Openable:
+def _openables(
+    table: TableFiles, fragments: Sequence[ds.ParquetFileFragment]
+) -> Sequence[Openable]:
+    """Return the files, which all are on one file system, to be opened for probing."""
     if table.is_open:
-        return Given(table.source if table.probed is None else table.probed)
-    place = locate(fragment.path, fragment.filesystem)
-    return Location(path=place.path, filesystem=place.filesystem, name=place.path)
+        return [Given(table.source if table.probed is None else table.probed)] * len(fragments)
+    if not fragments:
+        return []
+    if is_local(fragments[0]):
+        return [Location(path=one.path) for one in fragments]
+    filesystem = fragments[0].filesystem
+    places = [locate(one.path, filesystem) for one in fragments]
+    return [Location(path=one.path, filesystem=one.filesystem, name=one.path) for one in places]
 
 
 def _without_columns(table: TableFiles, piece: Piece, paths: Sequence[tuple[str, ...]]) -> Piece:

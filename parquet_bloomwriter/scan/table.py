@@ -14,6 +14,7 @@ import inspect
 import os
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
@@ -181,10 +182,15 @@ def find_table(
     return _discover(found, place, partitioning, options)
 
 
-def _check_options(options: Mapping[str, Any]) -> None:
+@lru_cache(maxsize=1)
+def _known_options() -> frozenset[str]:
     import pyarrow.parquet as pq
 
-    for name in options.keys() - inspect.signature(pq.ParquetDataset).parameters.keys():
+    return frozenset(inspect.signature(pq.ParquetDataset).parameters)
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    for name in options.keys() - _known_options():
         raise TypeError(
             f"neither this library nor pyarrow has an argument {name!r}; conditions are filters=, "
             "and with scan_polars .filter(...)"

@@ -165,7 +165,8 @@ class RangeReader(ABC):
     """
 
     told_version: Hashable | None = None
-    """Version of the file that was opened, as `remote.version_of` returns it; None if not known."""
+    """Version of the file that was opened: its `FileIdentity`, or what `remote.version_of` returns;
+    None if not known."""
 
     etag: str = ""
     """ETag of the object that was opened, with its quotes; "" without one, or for a file."""

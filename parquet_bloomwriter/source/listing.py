@@ -404,11 +404,11 @@ def _speller(place: ResolvedPath) -> Callable[[str], str]:
 
 def _plain(location: Location) -> Location:
     """Return an equal location for all spellings of a local path, except by symbolic links."""
-    if location.filesystem is not None or _is_plain(location.path):
+    if location.filesystem is not None or is_plain(location.path):
         return location
     return Location(path=os.path.abspath(location.path))  # noqa: PTH100  no object needed
 
 
-def _is_plain(path: str) -> bool:
+def is_plain(path: str) -> bool:
     """Return whether a path is absolute and in its normal spelling."""
     return os.sep == "/" and path.startswith("/") and "//" not in path and "/." not in path

@@ -131,7 +131,9 @@ class open_local:  # noqa: N801  a context manager, as a class because it is ent
             os.close(self._fd)
             raise
         size, identity = found.st_size, identity_of(found)
-        return FileSource(self._path, self._fd, size, name=self._name, identity=identity)
+        source = FileSource(self._path, self._fd, size, name=self._name, identity=identity)
+        source.told_version = identity or FileIdentity.of(found)
+        return source
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         os.close(self._fd)

@@ -30,7 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import InvalidArgument, Proposal, UnsupportedFile, Way
+from parquet_bloomwriter.errors import InvalidArgument, UnsupportedFile
 from parquet_bloomwriter.filters.hazards import hazards_of_engine
 from parquet_bloomwriter.metadata.encodings import without_dictionaries
 from parquet_bloomwriter.metadata.fields import ChunkField
@@ -46,6 +46,8 @@ from parquet_bloomwriter.verbs.engines.queries import (
     ask_command,
     engine_of,
     installed_engines,
+    missing_engine,
+    nothing_to_ask,
 )
 from parquet_bloomwriter.verbs.engines.questions import (
     absent_question,
@@ -184,10 +186,14 @@ def _askings(
         names = [one for one in installed if ENGINES[one].is_asked and not command]
     else:
         names = [engines] if isinstance(engines, str) else list(engines)
-    missing = [_missing(name, python) for name in names if engine_of(name).name not in installed]
+    missing = [
+        EngineCheck(engine=name, version="", use=Use.UNDECIDED, reason=missing_engine(name, python))
+        for name in names
+        if engine_of(name).name not in installed
+    ]
     names = [name for name in names if name in installed]
     if not (names or command):
-        _raise_nothing_to_ask(missing, python)
+        raise nothing_to_ask({one.engine: one.reason for one in missing}, python)
     found: dict[str, Asking] = {
         name: partial(ask, ENGINES[name], timeout_s=timeout_s, python=python) for name in names
     }
@@ -200,29 +206,6 @@ def _askings(
             )
         found[command] = partial(ask_command, command, timeout_s=timeout_s)
     return found, missing
-
-
-def _missing(name: str, python: str | None) -> EngineCheck:
-    package = ENGINES[name].package
-    where = "here" if python is None else f"beside {python}"
-    pip = "pip" if python is None else f"{python} -m pip"
-    return EngineCheck(
-        engine=name,
-        version="",
-        use=Use.UNDECIDED,
-        reason=f"{package} is not installed {where} (type: {pip} install {package})",
-    )
-
-
-def _raise_nothing_to_ask(missing: Sequence[EngineCheck], python: str | None) -> None:
-    if missing:
-        names = ", ".join(f'"{one.engine}"' for one in missing)
-        raise InvalidArgument(f"{names} cannot be asked: {missing[0].reason}")
-    where = "beside bloomify" if python is None else f"beside {python}"
-    raise InvalidArgument(
-        f"no engine that uses filters is installed {where}",
-        remedy=("Type: pip install duckdb; or ", Proposal(Way.COMMAND, "give a command")),
-    )
 
 
 def _checked(who: str, asking: Asking, case: _Case) -> EngineCheck:

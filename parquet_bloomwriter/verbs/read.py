@@ -10,9 +10,9 @@ What is added is which row groups need not be looked at, by Bloom filters and di
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from parquet_bloomwriter.arguments import names_of, source_by_position
@@ -22,7 +22,7 @@ from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate.dnf import repeatable
 from parquet_bloomwriter.predicate.expression import Constant
 from parquet_bloomwriter.scan.formats import fragments_of, rows_of
-from parquet_bloomwriter.scan.named_files import key_of_name, named
+from parquet_bloomwriter.scan.named_files import key_of_name, key_of_path, named
 from parquet_bloomwriter.scan.snapshots import is_local
 from parquet_bloomwriter.scan.stream import FILE_NAME, refuse_file_name, stream
 from parquet_bloomwriter.scan.survivors import find_survivors
@@ -295,9 +295,10 @@ def open_rows(  # noqa: PLR0913  all but the source by keyword
     )
     projection = _checked_columns(columns, table)
     if ask_index is not None:
-        paths = [_key_of_fragment(one) for one in table.fragments]
-        kept = named(table.fragments, _keys(ask_index(None, paths)), key=_key_of_fragment)
-        table = replace(table, fragments=tuple(kept))
+        keys = _keys_of_fragments(table.fragments)
+        pairs = list(zip(keys, table.fragments, strict=True))
+        kept = named(pairs, _keys(ask_index(None, keys)), key=itemgetter(0))
+        table = replace(table, fragments=tuple(one for _, one in kept))
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     refuse_file_name(projection, survivors.condition)
     return _PlainRows(table=table, projection=projection, survivors=survivors)
@@ -457,9 +458,10 @@ def _keys(paths: Iterable[str] | None) -> frozenset[str] | None:
     return None if paths is None else frozenset(map(key_of_name, paths))
 
 
-def _key_of_fragment(fragment: ds.ParquetFileFragment) -> str:
-    path = str(fragment.path)
-    return os.path.abspath(path) if is_local(fragment) else path  # noqa: PTH100  as in the index
+def _keys_of_fragments(fragments: Sequence[ds.ParquetFileFragment]) -> list[str]:
+    """Return the key of each file, all on one file system, by which an index names it."""
+    paths = [str(one.path) for one in fragments]
+    return [*map(key_of_path, paths)] if fragments and is_local(fragments[0]) else paths
 
 
 def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:

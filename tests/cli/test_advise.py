@@ -111,6 +111,22 @@ def test_queries_come_from_a_file_and_the_engine_is_in_the_json(
         assert (done.exit_code, says in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.usefixtures("users")
+def test_queries_that_ask_for_no_column_are_refused(invoke: Invoke) -> None:
+    """A query may join other tables; but if all its names are unknown, one is misspelled."""
+    done = invoke("advise", "users.parquet", "--where", "u.idd = 3 OR nothing IN (1, 2)")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        'bloomify: no query asks for a column of these files: there is no "nothing", "u.idd". '
+        "The columns are: " + ", ".join(pq.read_schema("users.parquet").names) + ".\n"
+    )
+    done = invoke("advise", "users.parquet", "--where", "idd = 3", "--json")
+    assert done.exit_code == 2
+    assert done.stderr.endswith('there is no "idd". Did you mean id?\n')
+    asked = "SELECT * FROM users JOIN others ON users.x = others.y WHERE users.id = 3"
+    assert invoke("advise", "users.parquet", "--where", asked).exit_code == 0
+
+
 def test_only_the_columns_named(users: Path, invoke: Invoke) -> None:
     assert users.exists()
     shown = invoke("advise", "users.parquet", "--columns", "kind").stdout

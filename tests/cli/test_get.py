@@ -389,3 +389,41 @@ def test_what_cannot_be_is_refused_before_a_row_is_printed(lake: Path, invoke: I
         assert (shown.exit_code, shown.stdout) == (code, ""), (words, shown.stderr, shown.stdout)
         assert problem in shown.stderr, shown.stderr
         assert "Traceback" not in shown.stderr
+
+
+def test_inputs_that_cannot_be_read_are_refused_as_by_probe(folder: Path, invoke: Invoke) -> None:
+    (folder / "text.parquet").write_text("hello world, a text file")
+    (folder / "empty").mkdir()
+    (folder / "mixed").mkdir()
+    pq.write_table(pa.table({"id": [1]}), folder / "mixed" / "a.parquet")
+    for given in ("text.parquet", "empty"):
+        probed = invoke("probe", given, "--where", "id = 3")
+        for options in (["--where", "id = 3"], ["--limit", "3"]):
+            done = invoke("get", given, *options)
+            assert (done.exit_code, done.stdout) == (probed.exit_code, "")
+            assert done.stderr == probed.stderr
+    (folder / "mixed" / "b.parquet").write_text("hello world, a text file")
+    done = invoke("get", "mixed", "--where", "id >= 0")
+    assert done.exit_code == 4
+    assert done.stderr.startswith("bloomify: mixed/b.parquet: byte 20: the last four bytes are not")
+    done = invoke("get", "mixed/a.parquet", "--where", "idd = 0")
+    assert done.stderr == 'bloomify: there is no column "idd". Did you mean id?\n'
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_terminal_gets_no_control_characters_of_values(invoke: Invoke) -> None:
+    text = "é\x1b[31m\x7f\x9b\u202e"
+    entries = pa.array([[("k\x1b", text)]], pa.map_(pa.string(), pa.string()))
+    columns = {"id": [1], "a\x1b": [text], "l": [[text]], "m": entries}
+    pq.write_table(pa.table(columns), "v.parquet")
+    for form in ("table", "csv", "jsonl"):
+        seen = watch(
+            PROGRAM, "get", "v.parquet", "--where", "id > 0", "--format", form, columns=200
+        )
+        (shown,) = [line for line in seen.screen(200) if "é" in line]
+        assert shown.isprintable()
+    lines = invoke("get", "v.parquet", "--where", "id > 0", "--format", "jsonl").stdout
+    assert lines.removesuffix("\n").isprintable()
+    assert json.loads(lines) == {"id": 1, "a\x1b": text, "l": [text], "m": {"k\x1b": text}}
+    plain = invoke("get", "v.parquet", "--where", "id > 0").stdout
+    assert f"1,{text}," in plain  # a pipe gets what is stored

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import pyarrow.parquet as pq
 import pytest
 
 from bloomify.commands.index import VERBS, index
@@ -333,6 +334,7 @@ def test_a_name_that_the_stream_cannot_spell(events: Path, command: Command) -> 
         (("--help",), ("numpy", "pyarrow", "parquet_bloomwriter.reports.summary")),
         # NumPy's own `unique` loads the masked arrays.
         (("events.parquet", "--columns", "id"), ("numpy.ma", "pandas", "secrets", "fsspec")),
+        (("get", ".", "--where", "id = 3"), ("numpy.ma", "pandas", "fsspec")),
     ],
 )
 @pytest.mark.usefixtures("events")
@@ -354,6 +356,22 @@ except SystemExit as ending:
         [sys.executable, "-c", script], check=True, capture_output=True, encoding="utf-8"
     )
     assert json.loads(result.stderr) == [0, [], "1"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell of POSIX closes the streams")
+def test_closed_streams_are_no_error_and_no_file_takes_their_place(events: Path) -> None:
+    condition = ("--where", "id = 3")
+    for arguments, closed in (
+        (("get", events.name, *condition), ">&-"),
+        (("probe", events.name, *condition), ">&-"),
+        (("advise", events.name, "--json"), ">&- 2>&-"),
+        ((events.name, "--columns", "id", "-o", "new.parquet"), "<&- >&- 2>&-"),
+    ):
+        line = f"{shlex.join([*BLOOMIFY, *arguments])} {closed}"
+        done = subprocess.run(["/bin/sh", "-c", line], check=False, capture_output=True)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False), arguments
+    assert pq.read_table("new.parquet").equals(pq.read_table(events))
+    assert pq.ParquetFile("new.parquet").metadata.row_group(0).column(0).bloom_filter_offset
 
 
 COMMANDS = {
@@ -393,6 +411,7 @@ def test_help_has_every_command(invoke: Invoke) -> None:
         "probe",
         "get",
         "check-engine",
+        "measure",
         "index",
         "help",
     ]

@@ -89,6 +89,17 @@ def test_memory_is_bounded_by_batches(tmp_path: Path) -> None:
     assert most < 32_000_000, "of 64,000,000 bytes; how far pyarrow reads ahead varies"
 
 
+def test_batches_of_a_condition_have_no_more_rows_than_asked_for(tmp_path: Path) -> None:
+    """More rows than that may be decoded at once."""
+    path = tmp_path / "a.parquet"
+    table = pa.table({"a": np.arange(1_000), "b": np.arange(1_000) % 2})
+    pq.write_table(table, path, row_group_size=300)
+    batches = list(iter_batches(path, filters="b = 1", batch_size=7))
+    assert {batch.num_rows for batch in batches[:-1]} <= set(range(1, 8))
+    assert len(batches) < 1_000 / 7
+    assert pa.Table.from_batches(batches) == table.filter(pc.field("b") == 1)
+
+
 def test_a_reader_may_stop_early(path: Path) -> None:
     batches = iter_batches(path, batch_size=10)
     assert next(batches).num_rows == 10

@@ -115,11 +115,33 @@ def advise(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Opt
         )
 
     code = read_files(inputs, judge, view, options, console, is_together=True)
+    if options["where"] and view.reports and code == ExitCode.OK:
+        _check_queries(view, options["where"])
     if view.reports and not (options["quiet"] or options["as_json"]):
         _print_command(view, console)
     if options["write"] and code == ExitCode.OK:
         code = _write_properties(inputs[0], view, options["rate"], console)
     ctx.exit(code)
+
+
+def _check_queries(view: AdviseView, queries: tuple[str, ...]) -> None:
+    """Check that queries ask for some column of the files.
+
+    Raises:
+        ColumnNotFound: If every name in their conditions is unknown.
+    """
+    from parquet_bloomwriter.advising.queries import unknown_columns
+    from parquet_bloomwriter.errors import ColumnNotFound
+    from parquet_bloomwriter.text import suggestion
+
+    known = list(dict.fromkeys(one.name for report in view.reports for one in report.columns))
+    unknown = unknown_columns(queries, known)
+    if unknown:
+        names = ", ".join(f'"{safe(name)}"' for name in unknown[:3])
+        raise ColumnNotFound(
+            f"no query asks for a column of these files: there is no {names}",
+            remedy=suggestion(unknown[0], known),
+        )
 
 
 def _check_table(ctx: click.Context, inputs: tuple[str, ...]) -> None:

@@ -141,7 +141,7 @@ def get(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
     console = Console.open({"as_json": None, "quiet": quiet, "verbose": verbose})
     has_condition = options["where"] or options["eq"]
     condition = condition_of(options) if has_condition else None
-    with interruptible(console.bar), _pyarrow_errors():
+    with interruptible(console.bar), _errors_of_files(inputs, options):
         if options["overwrite"] and options["output"] is not None:
             _check_is_no_input(options["output"], inputs, options)
         found = _open(inputs, condition, options, console)
@@ -166,23 +166,47 @@ def _form_of(options: Options, ctx: click.Context) -> str:
 
 
 @contextmanager
-def _pyarrow_errors() -> Iterator[None]:
-    """Turn errors of pyarrow into those of a file that cannot be read.
+def _errors_of_files(inputs: tuple[str, ...], options: Options) -> Iterator[None]:
+    """Turn errors of pyarrow into those of the inputs, as `probe` has them.
 
     Raises:
-        MalformedFile: If pyarrow cannot read a file.
+        InvalidArgument: If a folder has no files.
+        FileProblem: If a file is no Parquet file, or its footer cannot be read.
+        MalformedFile: If only pyarrow cannot read a file.
     """
     import pyarrow as pa
 
-    from parquet_bloomwriter.errors import MalformedFile
+    from parquet_bloomwriter.errors import ColumnNotFound, MalformedFile
     from parquet_bloomwriter.text import words_of
 
     try:
         yield
+    except ColumnNotFound:
+        _check_files(inputs, options)
+        raise
     except pa.ArrowException as error:
-        problem = MalformedFile(f"pyarrow cannot read it: {words_of(error)}")
+        said = words_of(error)
+        _check_files(inputs, options, said)
+        problem = MalformedFile(f"pyarrow cannot read it: {said}")
         problem.outcome = ""
         raise problem from error
+
+
+def _check_files(inputs: tuple[str, ...], options: Options, said: str = "") -> None:
+    """Check that the inputs have files, and that those that an error names are Parquet files.
+
+    Raises:
+        InvalidArgument: If a folder has no files.
+        FileProblem: If a file is no Parquet file, or its footer cannot be read.
+    """
+    from bloomify.runner import find
+    from parquet_bloomwriter.source.open import opened_with_footer
+
+    files = find(inputs, as_of(options)).files
+    for file in files:
+        if file.path in said or len(files) == 1:
+            with opened_with_footer(file):
+                continue
 
 
 def _open(
@@ -221,6 +245,8 @@ def _open(
                 f'"{source}" has other columns than "{inputs[0]}"',
                 remedy="Name the columns that both have, with --columns.",
             )
+    if not names[0]:
+        _check_files(inputs, options)
     return found
 
 
@@ -342,7 +368,10 @@ def _write(
     from bloomify.views.rows import TableForm, new_form, rows_note
 
     schema = found[0].no_rows().schema
-    writer = new_form(form, schema, stream, columns=console.columns or _NO_TERMINAL)
+    is_watched = console.columns is not None and options["output"] is None
+    writer = new_form(
+        form, schema, stream, columns=console.columns or _NO_TERMINAL, is_watched=is_watched
+    )
     num_rows = 0
     try:
         for batch in _batches(found, schema, limit=options["limit"]):

@@ -67,7 +67,9 @@ class _Lines:
         self._stream.write(text.encode(errors="backslashreplace"))
 
 
-def new_form(form: str, schema: pa.Schema, stream: BinaryIO, *, columns: int) -> RowForm:
+def new_form(
+    form: str, schema: pa.Schema, stream: BinaryIO, *, columns: int, is_watched: bool = False
+) -> RowForm:
     """Begin rows of a form.
 
     Args:
@@ -75,14 +77,16 @@ def new_form(form: str, schema: pa.Schema, stream: BinaryIO, *, columns: int) ->
         schema: The columns.
         stream: Where they are written.
         columns: Width of a table.
+        is_watched: Whether the stream is a terminal, which obeys control characters in values.
 
     Raises:
         InvalidArgument: If Parquet has no such columns.
     """
     if form == "table":
         return TableForm(schema, stream, columns=columns)
+    if form == "csv":
+        return CsvForm(schema, stream, is_watched=is_watched)
     kinds: dict[str, Callable[[pa.Schema, BinaryIO], RowForm]] = {
-        "csv": CsvForm,
         "jsonl": JsonLinesForm,
         "parquet": ParquetForm,
     }
@@ -175,15 +179,19 @@ def _total(widths: Iterable[int]) -> int:
 class CsvForm(_Lines):
     """CSV with a header; nothing between two commas is NULL, and "" is an empty text."""
 
-    def __init__(self, schema: pa.Schema, stream: BinaryIO) -> None:
-        """Write the header."""
+    def __init__(self, schema: pa.Schema, stream: BinaryIO, *, is_watched: bool) -> None:
+        """Write the header; on a terminal, control characters are escaped."""
         super().__init__(stream)
-        self._send([",".join(map(_csv, schema.names))])
+        self._spell = printable if is_watched else str
+        self._send([",".join(_csv(self._spell(name)) for name in schema.names)])
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write some rows."""
         rows = zip(*map(texts, batch.columns), strict=True)
-        self._send(",".join(map(_csv, row)) for row in rows)
+        self._send(",".join(map(self._cell, row)) for row in rows)
+
+    def _cell(self, text: str | None) -> str:
+        return _csv(None if text is None else self._spell(text))
 
 
 def _csv(text: str | None) -> str:

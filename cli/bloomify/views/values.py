@@ -61,9 +61,7 @@ def json_texts(array: pa.Array) -> list[str]:
             for text in texts(array)
         )
     else:
-        spelled = (
-            None if text is None else json.dumps(text, ensure_ascii=False) for text in texts(array)
-        )
+        spelled = (None if text is None else _json_text(text) for text in texts(array))
     return ["null" if text is None else text for text in spelled]
 
 
@@ -81,10 +79,18 @@ def _is_number(type_: pa.DataType) -> bool:
     return any(is_kind(type_) for is_kind in kinds)
 
 
+def _json_text(text: str | None) -> str:
+    """Return a text as JSON, in which whatever a screen would obey or hide is escaped."""
+    dumped = json.dumps(text, ensure_ascii=False)
+    if dumped.isprintable():
+        return dumped
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in dumped)
+
+
 def json_object(names: Sequence[str | None], values: Iterable[str]) -> str:
     """Return a JSON object of names and values, which are JSON already."""
     pairs = zip(names, values, strict=True)
-    members = (f"{json.dumps(name, ensure_ascii=False)}:{value}" for name, value in pairs)
+    members = (f"{_json_text(name)}:{value}" for name, value in pairs)
     return f"{{{','.join(members)}}}"
 
 

@@ -9,6 +9,13 @@ number of rows, or an error as text. An engine runs with its own settings.
 A question is an object: `path` of a file; `column`, the names that lead to it; `values`, as `code`
 writes them; `form`, one of `=`, `IN` and `join`; and `schema_of`, the path of a file whose schema
 the engine is to give to the file that it reads, or null.
+
+If standard input has an object instead, the engine is measured: it counts the rows of each of some
+`folders` that satisfy a `condition`, SQL in the engine's own dialect, `repeats` times in turn,
+after a first time that does not count. Each run is one line: `rows`, `seconds`, `cpu`, seconds of
+processor time of all threads, and `bytes` that it read, or null where that is not known. The last
+line has for each folder the numbers of row groups that were read and of all, or null. Nothing is
+kept from one run to the next that the engine does not keep by its own settings.
 """
 
 from __future__ import annotations
@@ -17,14 +24,17 @@ import datetime as dt
 import decimal
 import json
 import os
+import re
 import sys
+import time
 import uuid
 from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     Question: TypeAlias = dict[str, Any]
@@ -223,10 +233,8 @@ def clickhouse_literals() -> Literals:
 
 def spark() -> tuple[str, Count]:
     """Ask Spark, in one session."""
-    sql = import_module("pyspark.sql")
     functions = import_module("pyspark.sql.functions")
-    builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.log.level", "OFF").getOrCreate()
+    session = spark_session()
 
     def count(question: Question) -> Any:  # noqa: ANN401
         column = functions.col(".".join(f"`{name}`" for name in quoted_names(question, "`")))
@@ -235,6 +243,13 @@ def spark() -> tuple[str, Count]:
         return session.read.parquet(question["path"]).where(condition).count()
 
     return str(session.version), each(count)
+
+
+def spark_session() -> Any:  # noqa: ANN401
+    """Return the session of Spark in this process."""
+    builder = import_module("pyspark.sql").SparkSession.builder.master("local[1]")
+    builder = builder.config("spark.ui.enabled", "false")
+    return builder.config("spark.log.level", "OFF").getOrCreate()
 
 
 def polars() -> tuple[str, Count]:
@@ -293,6 +308,191 @@ ENGINES: dict[str, Callable[[], tuple[str, Count]]] = {
 }
 
 
+def read_by_calls() -> int | None:
+    """Return the bytes that system calls of this process have read; None if nothing counts them."""
+    counts = Path("/proc/self/io")
+    if not counts.exists():
+        return None
+    lines = counts.read_text(encoding="ascii").splitlines()
+    return int(next(line for line in lines if line.startswith("rchar:")).split()[1])
+
+
+def unknown(*_: object) -> None:
+    """Return None, for what an engine does not tell."""
+
+
+class Measured(NamedTuple):
+    """An engine that is measured: how it counts rows, and what it tells of row groups."""
+
+    query: Callable[[str, str], Callable[[], int]]
+    """Prepares a query of a folder by a condition, and returns the function that runs it."""
+
+    row_groups: Callable[[str, str], list[int] | None] = unknown
+    """Returns the numbers of row groups that such a query reads, and of all; None if unknown."""
+
+    bytes_read: Callable[[], int | None] = read_by_calls
+    """Returns the bytes read so far; None if unknown: pages of files that are mapped into memory
+    are not counted."""
+
+    cpu_seconds: Callable[[], float] = time.process_time
+    """Returns the processor time so far, of all threads."""
+
+
+def files_in(folder: str) -> list[str]:
+    """Return the paths of the files below a folder."""
+    return sorted(f"{way}/{name}" for way, _, names in os.walk(folder) for name in names)
+
+
+def measured_duckdb() -> Measured:
+    """Measure DuckDB, each time with a new connection, which is open before the clock runs."""
+    engine = import_module("duckdb")
+    counted = "SELECT count(*) FROM read_parquet(?) WHERE ({}\n)"
+
+    def prepared(folder: str, query: str) -> Callable[[], Any]:
+        connection, paths = engine.connect(), files_in(folder)
+        connection.execute("SELECT 1").fetchall()
+        return lambda: connection.execute(query, [paths]).fetchone()
+
+    def query(folder: str, condition: str) -> Callable[[], int]:
+        run = prepared(folder, counted.format(condition))
+        return lambda: int(run()[0])
+
+    def row_groups(folder: str, condition: str) -> list[int] | None:
+        explained = f"EXPLAIN (ANALYZE, FORMAT json) {counted.format(condition)}"
+        _, plan = prepared(folder, explained)()
+        names = ("row_groups_scanned", "total_row_groups_to_scan")
+        scans = [one for one in nodes(json.loads(plan)) if one.get("type") == "TABLE_SCAN"]
+        scans = [one for one in scans if all(name in one for name in names)]
+        return [sum(one[name] for one in scans) for name in names] if scans else None
+
+    return Measured(query, row_groups)
+
+
+def nodes(tree: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+    """Yield all objects in a JSON value."""
+    if isinstance(tree, dict):
+        yield tree
+        tree = list(tree.values())
+    for part in tree if isinstance(tree, list) else ():
+        yield from nodes(part)
+
+
+def measured_datafusion() -> Measured:
+    """Measure DataFusion, each time in a new context, because a context caches metadata."""
+    engine = import_module("datafusion")
+    counted = "SELECT count(*) AS n FROM t WHERE ({}\n)"
+    told = r"row_groups_pruned_%s=(\d+) total \S+ (\d+) matched"
+
+    def run(folder: str, query: str) -> Any:  # noqa: ANN401
+        context = engine.SessionContext()
+        context.register_parquet("t", f"{folder}/")
+        return context.sql(query).collect()[0]
+
+    def query(folder: str, condition: str) -> Callable[[], int]:
+        return lambda: int(run(folder, counted.format(condition)).column(0)[0].as_py())
+
+    def row_groups(folder: str, condition: str) -> list[int] | None:
+        found = run(folder, f"EXPLAIN ANALYZE {counted.format(condition)}").column(1)
+        plan = "".join(map(str, found.to_pylist()))
+        by_statistics = re.findall(told % "statistics", plan)
+        by_filters = re.findall(told % "bloom_filter", plan)
+        if not (by_statistics and by_filters):
+            return None
+        read = sum(int(left) for _, left in by_filters)
+        return [read, sum(int(total) for total, _ in by_statistics)]
+
+    return Measured(query, row_groups)
+
+
+def measured_clickhouse() -> Measured:
+    """Measure ClickHouse as a library, chdb."""
+    engine = import_module("chdb")
+
+    def query(folder: str, condition: str) -> Callable[[], int]:
+        place = folder.replace("\\", "\\\\").replace("'", "\\'")
+        source = f"file('{place}/**/*.parquet', Parquet)"
+        query = f"SELECT count() FROM {source} WHERE ({condition}\n)"  # noqa: S608
+        return lambda: int(str(engine.query(query, "TabSeparatedRaw")).strip())
+
+    return Measured(query, bytes_read=unknown)
+
+
+def measured_spark() -> Measured:
+    """Measure Spark, in one session: its Java process does the work.
+
+    Java reads more than the files, and the counts of Hadoop lack reads of several ranges at once.
+    """
+    session = spark_session()
+    java = session._jvm  # noqa: SLF001
+    times = Path("/proc", str(java.java.lang.ProcessHandle.current().pid()), "stat")
+
+    def cpu_seconds() -> float:
+        if not times.exists():
+            return time.perf_counter()
+        user, system = times.read_text(encoding="utf-8").rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def query(folder: str, condition: str) -> Callable[[], int]:
+        return lambda: int(session.read.parquet(folder).where(f"({condition}\n)").count())
+
+    return Measured(query, bytes_read=unknown, cpu_seconds=cpu_seconds)
+
+
+def measured_polars() -> Measured:
+    """Measure Polars, which maps files into memory."""
+    engine = import_module("polars")
+
+    def query(folder: str, condition: str) -> Callable[[], int]:
+        chosen = engine.scan_parquet(folder).filter(engine.sql_expr(condition))
+        return lambda: int(chosen.select(engine.len()).collect().item())
+
+    return Measured(query, bytes_read=unknown)
+
+
+def measured_bloomify() -> Measured:
+    """Measure `read_table`, without what it keeps of files in memory."""
+    library = import_module("parquet_bloomwriter")
+    predicate = import_module("parquet_bloomwriter.predicate")
+
+    def query(folder: str, condition: str) -> Callable[[], int]:
+        library.clear_cache()
+        names = predicate.columns_of(predicate.parse(condition))
+        columns = sorted({name.split(".")[0] for name in names})
+        return lambda: int(library.read_table(folder, columns=columns, filters=condition).num_rows)
+
+    def row_groups(folder: str, condition: str) -> list[int]:
+        found = library.probe(folder, condition)
+        return [found.num_surviving, found.num_row_groups]
+
+    return Measured(query, row_groups)
+
+
+MEASURED: dict[str, Callable[[], Measured]] = {
+    "duckdb": measured_duckdb,
+    "datafusion": measured_datafusion,
+    "clickhouse": measured_clickhouse,
+    "spark": measured_spark,
+    "polars": measured_polars,
+    "bloomify": measured_bloomify,
+}
+
+
+def measurements(engine: Measured, request: dict[str, Any]) -> Iterator[Any]:
+    """Yield the measurements of all runs, and then the row groups."""
+    condition, folders = request["condition"], request["folders"]
+    for turn in range(1 + request["repeats"]):
+        for folder in folders:
+            run = engine.query(folder, condition)
+            read, cpu, began = engine.bytes_read(), engine.cpu_seconds(), time.perf_counter()
+            rows = run()
+            seconds, cpu = time.perf_counter() - began, engine.cpu_seconds() - cpu
+            after = engine.bytes_read()
+            num_bytes = None if read is None or after is None else after - read
+            if turn:
+                yield {"rows": rows, "seconds": seconds, "cpu": cpu, "bytes": num_bytes}
+    yield [engine.row_groups(folder, condition) for folder in folders]
+
+
 _AT_ONCE = {"clickhouse": 32}
 """Questions in one query: a query of ClickHouse takes long to begin, whatever it reads."""
 
@@ -309,7 +509,12 @@ def answers_to(questions: list[Question], count: Count) -> list[Any]:
     except Exception as error:  # noqa: BLE001  engines have errors of their own
         if len(questions) > 1:
             return [answer for one in questions for answer in answers_to([one], count)]
-        return [" ".join(f"{type(error).__module__}.{type(error).__name__}: {error}".split())]
+        return [words_of(error)]
+
+
+def words_of(error: Exception) -> str:
+    """Return an error as one line."""
+    return " ".join(f"{type(error).__module__}.{type(error).__name__}: {error}".split())
 
 
 def main() -> None:
@@ -319,6 +524,13 @@ def main() -> None:
     found, count = ENGINES[sys.argv[1]]()
     print(json.dumps(found), file=lines, flush=True)
     questions = json.load(sys.stdin)
+    if isinstance(questions, dict):
+        try:
+            for one in measurements(MEASURED[sys.argv[1]](), questions):
+                print(json.dumps(one), file=lines, flush=True)
+        except Exception as error:  # noqa: BLE001  engines have errors of their own
+            print(json.dumps(words_of(error)), file=lines, flush=True)
+        return
     at_once = _AT_ONCE.get(sys.argv[1], 1)
     for start in range(0, len(questions), at_once):
         for answer in answers_to(questions[start : start + at_once], count):

@@ -18,13 +18,13 @@ import uuid
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, Proposal, Way
 from parquet_bloomwriter.text import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 Value: TypeAlias = (
     int | float | str | bytes | decimal.Decimal | dt.date | dt.time | dt.datetime | uuid.UUID
@@ -155,6 +155,31 @@ def engine_of(name: str) -> Engine:
     return found
 
 
+def missing_engine(name: str, python: str | None) -> str:
+    """Return the clause that says that an engine is not installed, and how to install it."""
+    package = ENGINES[name].package
+    where = "here" if python is None else f"beside {python}"
+    pip = "pip" if python is None else f"{python} -m pip"
+    return f"{package} is not installed {where} (type: {pip} install {package})"
+
+
+def nothing_to_ask(missing: Mapping[str, str], python: str | None) -> InvalidArgument:
+    """Return the error for engines of which none is installed.
+
+    Args:
+        missing: Reasons of the engines that were named, by name.
+        python: As for `installed_engines`.
+    """
+    if missing:
+        names = ", ".join(f'"{one}"' for one in missing)
+        return InvalidArgument(f"{names} cannot be asked: {next(iter(missing.values()))}")
+    where = "beside bloomify" if python is None else f"beside {python}"
+    return InvalidArgument(
+        f"no engine that uses filters is installed {where}",
+        remedy=("Type: pip install duckdb; or ", Proposal(Way.COMMAND, "give a command")),
+    )
+
+
 def installed_engines(python: str | None = None) -> Collection[str]:
     """Return the names of the engines that are installed in an environment, in `ENGINES` order.
 
@@ -202,7 +227,60 @@ def ask(
     return [*(_reply(one, str(version)) for one in answers), *([missing] * rest)]
 
 
-def _parsed(stdout: str) -> Sequence[int | str]:
+MEASURED = ("duckdb", "datafusion", "clickhouse", "spark", "polars", "bloomify")
+"""Engines that take a condition in SQL, and so can be measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """What a process measured of an engine."""
+
+    version: str
+    runs: Sequence[Mapping[str, Any]]
+    """Measurements of each run: of the first folder, of the second, of the first again ..."""
+
+    row_groups: Sequence[Sequence[int] | None]
+    """Numbers of row groups read and of all, by folder; None where the engine does not tell."""
+
+    problem: str
+    """Why it failed; "" if it did not."""
+
+
+def measure(  # noqa: PLR0913  all by keyword
+    engine: Engine,
+    *,
+    folders: Sequence[str],
+    condition: str,
+    repeats: int,
+    timeout_s: float,
+    python: str | None = None,
+) -> Runs:
+    """Measure an engine that counts rows, in a process of its own.
+
+    Args:
+        engine: One of `MEASURED`.
+        folders: Folders of files.
+        condition: SQL in the engine's dialect, put into its query as it is.
+        repeats: Runs that count, of each folder.
+        timeout_s: Seconds for one run.
+        python: As for `ask`.
+    """
+    request = {"folders": folders, "condition": condition, "repeats": repeats}
+    done = _run(
+        [python or sys.executable, "-c", _PROGRAM.read_text(encoding="utf-8"), engine.name],
+        timeout_s * len(folders) * (2 + repeats),
+        given=json.dumps(request),
+    )
+    version, *lines = _parsed(done.stdout)
+    runs = [one for one in lines if isinstance(one, dict)]
+    said = [one for one in lines if isinstance(one, str)]
+    row_groups = next((one for one in lines if isinstance(one, list)), [None] * len(folders))
+    is_whole = len(runs) == repeats * len(folders)
+    problem = said[0] if said else "" if is_whole else done.problem or "it printed no measurements"
+    return Runs(version=str(version), runs=runs, row_groups=row_groups, problem=problem)
+
+
+def _parsed(stdout: str) -> Sequence[Any]:
     """Return the version and the answers from the output, whose last line may be cut off."""
     found = []
     for line in stdout.splitlines():
