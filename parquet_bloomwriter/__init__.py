@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.verbs.bloom_file import BloomFile
     from parquet_bloomwriter.verbs.check_engine import check_engine
     from parquet_bloomwriter.verbs.engines.report import EngineCheck, EngineReport, LostRows, Use
+    from parquet_bloomwriter.verbs.folder_file import folder_options
     from parquet_bloomwriter.verbs.for_each_file import FileOutcome, for_each_file
     from parquet_bloomwriter.verbs.inspect import inspect
     from parquet_bloomwriter.verbs.probe import probe
@@ -127,6 +128,7 @@ __all__ = [
     "clear_cache",
     "dataset",
     "find_files",
+    "folder_options",
     "for_each_file",
     "inspect",
     "iter_batches",
@@ -152,6 +154,7 @@ _HOMES = {
     "inspect": "verbs.inspect",
     **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "reports.inspection"),
     **dict.fromkeys(("FileOutcome", "for_each_file"), "verbs.for_each_file"),
+    "folder_options": "verbs.folder_file",
     "probe": "verbs.probe",
     "prune_scan": "verbs.prune_scan",
     "clear_cache": "caches",
