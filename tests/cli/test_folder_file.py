@@ -88,6 +88,11 @@ def test_advise_overwrites_only_if_told(lake: Path, invoke: Invoke) -> None:
     (lake / "_bloomify.toml").write_text("colums = 1")
     assert invoke("advise", "lake", "--write", "--overwrite").exit_code == 2
     assert (lake / "_bloomify.toml").read_text() == "colums = 1"
+    (lake / "_bloomify.toml").unlink()
+    (lake / "broken.parquet").write_text("no Parquet")
+    some = invoke("advise", "lake", "--write")
+    assert (some.exit_code, "the advice is not written down" in some.stderr) == (3, True)
+    assert not (lake / "_bloomify.toml").exists()
 
 
 def test_the_command_line_comes_first(lake: Path, invoke: Invoke) -> None:

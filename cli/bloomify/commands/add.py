@@ -266,7 +266,8 @@ def _choice(
             show_columns(ctx, find_files([name])[0].path, words=["bloomify", name])
         if file is not None:
             keys = [key for key in file.options if key in found and key not in given]
-            console.note(f"{file.path} gives {', '.join(keys) or 'nothing'}.")
+            words = ", ".join(keys).replace("_", "-") or "nothing"
+            console.note(f"{file.path} gives {words}.")
             by_folder.append(((file.path.removesuffix(FILE), f"{name.rstrip('/')}/"), found))
 
     def choose(path: str) -> FolderOptions:

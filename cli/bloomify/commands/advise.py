@@ -127,6 +127,8 @@ def advise(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Opt
         _print_command(view, console)
     if options["write"] and code == ExitCode.OK:
         code = _write(inputs[0], view, options, console)
+    elif options["write"]:
+        console.error("the advice is not written down, as it is not on all files.")
     ctx.exit(code)
 
 
