@@ -149,6 +149,9 @@ def test_a_folder_asks_by_a_file(
         client.put_object(Bucket=bucket, Key="lake/_bloomify.toml", Body=text)
         wrong = invoke(lake)
         assert (wrong.exit_code, words in wrong.stderr) == (2, True), wrong.stderr
+    client.copy_object(Bucket=bucket, Key="t/00_0", CopySource=f"{bucket}/lake/a.parquet")
+    object_ = invoke("advise", f"s3://{bucket}/t/00_0", "--write")
+    assert (object_.exit_code, "goes with one folder" in object_.stderr) == (2, True)
     both = invoke(f"{lake}/day=1", f"s3://{bucket}/lake/a.parquet", "--columns", "email")
     assert both.exit_code == 0
     assert invoke("strip", lake).stderr == ""

@@ -47,6 +47,8 @@ def _queries(
     return texts
 
 
+_NO_FOLDER = "--write goes with one folder, or one Delta or Iceberg table"
+
 _judged_options = all_of(
     columns_option(section_="What is judged", help_="Only these columns.", default="all"),
     section("What is judged")(
@@ -142,7 +144,7 @@ def _check_writable(ctx: click.Context, inputs: tuple[str, ...]) -> None:
     from parquet_bloomwriter.verbs.folder_file import is_folder
 
     if len(inputs) != 1 or not (is_table_name(inputs[0]) or is_folder(inputs[0])):
-        raise click.UsageError("--write goes with one folder, or one Delta or Iceberg table", ctx)
+        raise click.UsageError(_NO_FOLDER, ctx)
 
 
 def _write(given: str, view: AdviseView, options: Options, console: Console) -> ExitCode:
@@ -153,6 +155,8 @@ def _write(given: str, view: AdviseView, options: Options, console: Console) -> 
     report, wanted = view.together(), (Advice.ADD, Advice.HAS_FILTER)
     chosen = [one for one in report.ranked if one.verdict in wanted]
     is_table = is_table_name(given)
+    if not is_table and report.num_files == 1 and view.reports[0].paths == (shown(given),):
+        raise click.UsageError(_NO_FOLDER, click.get_current_context())  # an object of a store
     names = [one.name for one in chosen] if is_table else [*filter(None, map(report.typed, chosen))]
     if not names:
         stays = "the table's properties stay as they are" if is_table else "no file is written"
