@@ -32,7 +32,7 @@ from uuid import uuid4
 
 from parquet_bloomwriter.arguments import parse_size
 from parquet_bloomwriter.column_names import EVERY_COLUMN, matching_names
-from parquet_bloomwriter.durable import create_once, write_file
+from parquet_bloomwriter.durable import new_file
 from parquet_bloomwriter.errors import (
     InvalidArgument,
     NotParquet,
@@ -362,12 +362,10 @@ def write_folder_file(
         raise InvalidArgument("the name of a column is no Unicode", path=folder) from None
     if is_far(folder):
         return _put(folder, data, replaces=old is not None)
-    path = os.path.abspath(os.path.join(folder, FILE))
-    if old is not None:
-        write_file(path, data)
-    elif not create_once(path, data):
-        raise UnsafeTarget("another program has just written it", path=path)
-    return os.path.join(folder, FILE)
+    name = os.path.join(folder, FILE)
+    with new_file(os.path.abspath(name), name=name, overwrite=old is not None) as stream:
+        stream.write(data)
+    return name
 
 
 def _difference(old: FolderOptions, columns: Sequence[str], fpp: float) -> str:

@@ -200,3 +200,15 @@ def test_a_file_that_is_written_is_read(folder: Path) -> None:
     with pytest.raises(InvalidArgument, match="no Unicode"):
         write_folder_file(str(folder), ["\udcff"], fpp=0.01)
     assert not (folder / FILE).exists()
+
+
+def test_of_two_writers_one_wins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: object) -> None:
+        """See no file, as just before another program writes one."""
+
+    (folder / FILE).write_text("columns = 'other'")
+    before = listing(folder)
+    monkeypatch.setattr("parquet_bloomwriter.verbs.folder_file.find_folder_file", missing)
+    with pytest.raises(UnsafeTarget, match="exists already"):
+        write_folder_file(str(folder), ["id"], fpp=0.01)
+    assert listing(folder) == before
