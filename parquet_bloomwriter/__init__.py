@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         MeasureReport,
     )
     from parquet_bloomwriter.verbs.engines.report import EngineCheck, EngineReport, LostRows, Use
+    from parquet_bloomwriter.verbs.folder_file import folder_options
     from parquet_bloomwriter.verbs.for_each_file import FileOutcome, for_each_file
     from parquet_bloomwriter.verbs.inspect import inspect
     from parquet_bloomwriter.verbs.measure import measure
@@ -136,6 +137,7 @@ __all__ = [
     "clear_cache",
     "dataset",
     "find_files",
+    "folder_options",
     "for_each_file",
     "inspect",
     "iter_batches",
@@ -164,6 +166,7 @@ _HOMES = {
     "inspect": "verbs.inspect",
     **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "reports.inspection"),
     **dict.fromkeys(("FileOutcome", "for_each_file"), "verbs.for_each_file"),
+    "folder_options": "verbs.folder_file",
     "probe": "verbs.probe",
     "prune_scan": "verbs.prune_scan",
     "clear_cache": "caches",

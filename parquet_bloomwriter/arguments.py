@@ -6,6 +6,7 @@ A string is one name, and one path: Python would take it for a sequence of its c
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from numbers import Integral
@@ -25,6 +26,16 @@ TAKE_TABLES = (
     "the files of a table."
 )
 """Remedy where a table is given to a function that takes one file."""
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([a-z]*)", re.IGNORECASE)
+_KIBI = 1024
+_FACTORS = {
+    **dict.fromkeys(("", "b"), 1),
+    **dict.fromkeys(("k", "kib"), _KIBI),
+    **dict.fromkeys(("m", "mib"), _KIBI**2),
+    **dict.fromkeys(("g", "gib"), _KIBI**3),
+}
 
 
 def names_of(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -124,6 +135,22 @@ def rate_of(given: Rate, argument: str = "fpp") -> float:
             f"{argument} is a number between 0 and 1, such as 0.001, not {given!r:.80}"
         )
     return rate
+
+
+def parse_size(text: str) -> int:
+    """Parse a number of bytes, as in 65536, 512K, 1MiB.
+
+    Raises:
+        ValueError: If the text is no size, or has a unit that can mean powers of 1000 or of 1024.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
+        raise ValueError(f"{text!r} is not a size; write it like 65536, 512K or 1MiB")
+    number, unit = match[1], match[2].lower()
+    if unit not in _FACTORS:
+        hint = f"; write {unit[0].upper()}iB" if unit in ("kb", "mb", "gb") else ""
+        raise ValueError(f"{match[2]!r} is no unit; there are K, M, G (or KiB, MiB, GiB){hint}")
+    return int(float(number) * _FACTORS[unit])
 
 
 def rates_of(given: Rate | Mapping[str, Rate]) -> float | dict[str, float]:

@@ -168,12 +168,18 @@ def _select(leaves: Sequence[C], name: str) -> Sequence[C]:
 
 
 def matching_names(names: Iterable[str], pattern: str) -> tuple[str, ...]:
-    """Return the names that a pattern matches; empty for text with neither `*` nor `?`."""
+    """Return the names that a pattern matches; empty for text with neither `*` nor `?`.
+
+    The time grows with the lengths of name and pattern, however many `*` there are: each part of
+    the pattern between two of them is matched where it occurs first, and nowhere else.
+    """
     if not _WILD.search(pattern):
         return ()
-    letters = {"*": ".*", "?": "."}
-    expression = re.compile("".join(letters.get(one, re.escape(one)) for one in pattern), re.DOTALL)
-    return tuple(name for name in names if expression.fullmatch(name))
+    expression, *parts = [re.escape(part).replace(r"\?", ".") for part in pattern.split("*")]
+    if parts:
+        expression += "".join(f"(?>.*?{part})" for part in parts[:-1]) + f".*{parts[-1]}"
+    matches = re.compile(expression, re.DOTALL).fullmatch
+    return tuple(name for name in names if matches(name))
 
 
 def patterns_for(names: Sequence[str], others: Iterable[str]) -> tuple[str, ...]:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import random
+from fnmatch import fnmatchcase
+
 import pyarrow as pa
 import pytest
 
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.column_names import choose_columns, select_columns, settle_per_column
+from parquet_bloomwriter.column_names import (
+    choose_columns,
+    matching_names,
+    select_columns,
+    settle_per_column,
+)
 from parquet_bloomwriter.text import nearest, suggestion
 from tests.verbs.files import footer_of, written
 
@@ -119,6 +127,20 @@ def test_a_name_that_is_not_near_enough(wrong: str, names: list[str], expected: 
 )
 def test_patterns(pattern: str, expected: list[int]) -> None:
     assert ordinals(pattern) == expected
+
+
+def test_patterns_of_strangers_end() -> None:
+    """A regular expression that tries all ways would need years for them."""
+    name = "a" * 200
+    assert matching_names((name,), "*a" * 100) == (name,)
+    assert matching_names((name,), "*a" * 100 + "b") == ()
+    assert matching_names((name,), "*" * 100 + "?" * 200) == (name,)
+    draw = random.Random(5)  # noqa: S311  the same patterns each time
+    for _ in range(300):
+        pattern = "".join(draw.choices("ab*?", k=6))
+        names = ["".join(draw.choices("ab*", k=draw.randrange(7))) for _ in range(20)]
+        expected = tuple(one for one in names if fnmatchcase(one, pattern))
+        assert matching_names(names, pattern) == (expected if {*"*?"} & {*pattern} else ())
 
 
 def test_a_name_wins_over_a_pattern() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -11,6 +10,7 @@ import click
 
 from bloomify.console.console import LINES, OBJECT, PrintingOptions
 from bloomify.console.help import OTHER_OPTIONS, TABLES, check_no_command, complete_path, section
+from parquet_bloomwriter.arguments import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.table_files.find import AsOf
 
 T = TypeVar("T", bound=float)
-
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([a-z]*)", re.IGNORECASE)
-_KIBI = 1024
-_FACTORS = {
-    **dict.fromkeys(("", "b"), 1),
-    **dict.fromkeys(("k", "kib"), _KIBI),
-    **dict.fromkeys(("m", "mib"), _KIBI**2),
-    **dict.fromkeys(("g", "gib"), _KIBI**3),
-}
 
 
 def parse_rate(text: str) -> float:
@@ -64,22 +55,6 @@ def parse_count(text: str) -> int:
     if not (digits.isascii() and digits.isdecimal() and int(digits)):
         raise ValueError(f"{text!r} is not a positive whole number")
     return int(digits)
-
-
-def parse_size(text: str) -> int:
-    """Parse a number of bytes, as in 65536, 512K, 1MiB.
-
-    Raises:
-        ValueError: If the text is no size, or has a unit that can mean powers of 1000 or of 1024.
-    """
-    match = _SIZE.fullmatch(text.strip())
-    if not match:
-        raise ValueError(f"{text!r} is not a size; write it like 65536, 512K or 1MiB")
-    number, unit = match[1], match[2].lower()
-    if unit not in _FACTORS:
-        hint = f"; write {unit[0].upper()}iB" if unit in ("kb", "mb", "gb") else ""
-        raise ValueError(f"{match[2]!r} is no unit; there are K, M, G (or KiB, MiB, GiB){hint}")
-    return int(float(number) * _FACTORS[unit])
 
 
 def parse_filter_size(text: str) -> int:

@@ -10,9 +10,10 @@ from bloomify.console.help import TABLES, section
 from bloomify.console.interruption import interruptible
 from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
-from bloomify.options import all_of, one, parse_count, parse_size
+from bloomify.options import all_of, one, parse_count
 from bloomify.runner import guarded, note_indexes
 from bloomify.views.base import document_of, failure_document, print_json
+from parquet_bloomwriter.arguments import parse_size
 from parquet_bloomwriter.errors import BloomwriterError
 
 if TYPE_CHECKING:

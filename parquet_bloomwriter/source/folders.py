@@ -60,8 +60,8 @@ _SUMMARIES = ("_metadata", "_common_metadata")
 
 _COMPANION = re.compile(
     r"_SUCCESS|_metadata|_common_metadata|_delta_log|_change_data|_spark_metadata|_bloom_index"
-    r"|_symlink_format_manifest|_(started|committed|vacuum)_\w*|\..*\.crc|\.hoodie.*|\.DS_Store"
-    r"|.*_\$folder\$|.*\.bfindex|_?global-[\w-]+\.bloom|_?slices-[\w-]+\.bfslice"
+    r"|_bloomify\.toml|_symlink_format_manifest|_(started|committed|vacuum)_\w*|\..*\.crc"
+    r"|\.hoodie.*|\.DS_Store|.*_\$folder\$|.*\.bfindex|_?global-[\w-]+\.bloom|_?slices-[\w-]+\.bfslice"
 )
 """Names of files that writers put beside their data; EMR marks folders on S3 by the last one."""
 

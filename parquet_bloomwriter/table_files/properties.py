@@ -30,7 +30,7 @@ from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
 
@@ -75,17 +75,14 @@ def asked_by_delta(properties: Mapping[str, str]) -> AskedFilters:
     Raises:
         InvalidArgument: If a property makes no sense.
     """
-    rates = {}
-    for part in _listed(properties.get(DELTA_FPP, "")):
-        name, _, rate = part.rpartition("=")
-        try:
-            rates[name.strip() or EVERY_COLUMN] = rate_of(rate)
-        except InvalidArgument:
-            raise InvalidArgument(
-                f'the table\'s property {DELTA_FPP} has no rate in "{part}"',
-                remedy="Set it as in 0.01, or 1%, email=0.1%.",
-            ) from None
-    columns = _listed(properties.get(DELTA_COLUMNS, ""))
+    try:
+        rates = rates_by_name(words_in(properties.get(DELTA_FPP, "")))
+    except ValueError as error:
+        raise InvalidArgument(
+            f"the table's property {DELTA_FPP} has {error}",
+            remedy="Set it as in 0.01, or 1%, email=0.1%.",
+        ) from None
+    columns = words_in(properties.get(DELTA_COLUMNS, ""))
     return AskedFilters(name=DELTA_COLUMNS, columns=columns, rates=rates)
 
 
@@ -185,5 +182,22 @@ def _number(key: str, text: str, kind: type[_T]) -> _T:
         ) from None
 
 
-def _listed(text: str) -> list[str]:
+def rates_by_name(words: Iterable[str]) -> dict[str, float]:
+    """Return false positive probabilities by name, from words as for `--fpp`: 1%, email=0.1%.
+
+    Raises:
+        ValueError: If a word has no rate; the message is a clause.
+    """
+    rates = {}
+    for word in words:
+        name, _, rate = word.rpartition("=")
+        try:
+            rates[name.strip() or EVERY_COLUMN] = rate_of(rate)
+        except InvalidArgument:
+            raise ValueError(f'no rate in "{word}"') from None
+    return rates
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a list that commas separate."""
     return [part.strip() for part in text.split(",") if part.strip()]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bloomify.commands.columns import read_leaves
-from bloomify.options import parse_count, parse_rate, parse_sample, parse_size
+from bloomify.options import parse_count, parse_rate, parse_sample
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.arguments import parse_size
 from parquet_bloomwriter.column_names import settle_per_column
 
 if TYPE_CHECKING:

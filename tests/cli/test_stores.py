@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parquet_bloomwriter import bloomify, clear_cache
+from parquet_bloomwriter import bloomify, clear_cache, folder_options
+from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
+from parquet_bloomwriter.stores.base import StoreTraffic
 from parquet_bloomwriter.stores.s3 import client as s3
+from parquet_bloomwriter.verbs.folder_file import write_folder_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,3 +103,55 @@ def test_what_is_no_file(client: Client, bucket: str, invoke: Invoke) -> None:
         assert (result.exit_code, result.stdout) == (code, "")
         assert said in result.stderr
         assert f"s3://{bucket}/{key}" in result.stderr
+
+
+def test_a_folder_asks_by_a_file(
+    client: Client,
+    bucket: str,
+    events: Path,
+    invoke: Invoke,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Read by one request, which a missing file costs, too; written on condition."""
+    asked: list[str] = []
+    add = StoreTraffic.add
+
+    def count(traffic: StoreTraffic, operation: str, **given: int) -> None:
+        asked.append(operation)
+        add(traffic, operation, **given)
+
+    monkeypatch.setattr(StoreTraffic, "add", count)
+    lake, old = f"s3://{bucket}/lake", events.read_bytes()
+    for key in ("lake/a.parquet", "lake/day=1/b.parquet"):
+        client.put_object(Bucket=bucket, Key=key, Body=old)
+    with pytest.raises(InvalidArgument, match=r"no file _bloomify\.toml"):
+        folder_options(lake)
+    assert asked == ["get_object"]
+    assert write_folder_file(f"{lake}/", ["email"], fpp=0.1) == f"{lake}/_bloomify.toml"
+    with pytest.raises(UnsafeTarget, match="adds id, leaves out email"):
+        write_folder_file(lake, ["id"], fpp=0.1)
+    write_folder_file(lake, ["id"], fpp=0.1, overwrite=True)
+    asked.clear()
+    assert folder_options(f"{lake}/") == {"columns": ["id"], "fpp": {"*": 0.1}}
+    assert asked == ["get_object"]
+    done = invoke(lake)
+    assert (done.exit_code, done.stderr) == (
+        0,
+        f"bloomify: {lake}/_bloomify.toml gives columns, fpp.\n",
+    )
+    new = bloomify(old, ["id"], fpp=0.1, placement="end").data
+    assert body(client, bucket, "lake/day=1/b.parquet") == new
+    for text, words in (
+        (b"", "name the columns"),
+        (b"x = 1", 'no key "x"'),
+        (b"#" * 65_537, "65,536"),
+    ):
+        client.put_object(Bucket=bucket, Key="lake/_bloomify.toml", Body=text)
+        wrong = invoke(lake)
+        assert (wrong.exit_code, words in wrong.stderr) == (2, True), wrong.stderr
+    client.copy_object(Bucket=bucket, Key="t/00_0", CopySource=f"{bucket}/lake/a.parquet")
+    object_ = invoke("advise", f"s3://{bucket}/t/00_0", "--write")
+    assert (object_.exit_code, "goes with one folder" in object_.stderr) == (2, True)
+    both = invoke(f"{lake}/day=1", f"s3://{bucket}/lake/a.parquet", "--columns", "email")
+    assert both.exit_code == 0
+    assert invoke("strip", lake).stderr == ""

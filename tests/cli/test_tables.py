@@ -162,13 +162,6 @@ def asked_in(text: str) -> list[str]:
     return text.split("the table asks for ")[1].split(" from version", maxsplit=1)[0].split(", ")
 
 
-def test_advise_writes_to_tables_only(table: Path) -> None:
-    (table / "_delta_log").rename(table.parent / "log")
-    result = run("advise", table, "--write")
-    assert result.exit_code == 2
-    assert "one Delta or Iceberg table" in result.stderr
-
-
 def test_repair_says_what_to_do_instead(table: Path, tmp_path: Path) -> None:
     before = listing(table)
     result = run("repair", table)

@@ -65,7 +65,7 @@ HIDDEN = (
     "_delta_logs/l.parquet",
 )
 SUMMARIES = ("_metadata", "_common_metadata")
-COMPANIONS = ("_SUCCESS", ".a.parquet.crc", "_started_17")
+COMPANIONS = ("_SUCCESS", ".a.parquet.crc", "_started_17", "_bloomify.toml")
 LINKS = ("to_file", "to_file.parquet", "to_folder/far.parquet", "to_folder/_p=1/000000_0")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 from click.core import ParameterSource
@@ -32,13 +32,16 @@ from bloomify.table_runner import (
     table_among,
     write_table,
 )
-from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bloomify.exits import ExitCode
     from bloomify.options import DestinationOptions, Options
     from parquet_bloomwriter import AddReport, TableReport
     from parquet_bloomwriter.progress import Bar, FileProgress
+    from parquet_bloomwriter.verbs.folder_file import FolderOptions
 
 _which = section("Which filters")
 _MURMUR3 = (
@@ -137,8 +140,8 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
 
     An INPUT is a Parquet file, a folder or a glob pattern, here or on a store
     (s3://bucket/key, gs://bucket/key, sftp://host/path). Or it is a table, of Delta by its folder,
-    of Iceberg as iceberg://CATALOG/NAMESPACE.TABLE: its files get new versions by commits; without
-    --columns, for the columns that the table's own properties name.
+    of Iceberg as iceberg://CATALOG/NAMESPACE.TABLE: its files get new versions by commits. Without
+    --columns, the folder's file _bloomify.toml names the columns, or the table's own properties.
     """
     from bloomify.views.add import AddView
 
@@ -147,7 +150,7 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
     table = table_among(inputs, options)
     if table is not None:
         ctx.exit(_add_to_table(ctx, table, options, console))
-    _check_choice(ctx, inputs, options)
+    choose = _choice(ctx, inputs, options, console)
     if options["dialect"] == "murmur3":
         console.note(_MURMUR3)
 
@@ -162,13 +165,8 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
 
         return bloomify(
             path,
-            None if options["all_columns"] else options["columns"],
-            exclude=options["exclude"],
-            fpp=options["fpp"],
+            **choose(path),
             ndv=options["ndv"],
-            max_bytes=options["max_bytes"],
-            sizing=options["sizing"],
-            placement=options["placement"],
             dialect=options["dialect"],
             murmur3_seed=options["murmur3_seed"],
             replace=options["replace"],
@@ -243,13 +241,54 @@ def _check_words(ctx: click.Context, inputs: tuple[str, ...], columns: tuple[str
         raise click.UsageError(f'there is no file "{meant[0]}"; {what}: --columns {choice}', ctx)
 
 
-def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: Options) -> None:
-    """Check that columns are chosen in exactly one way; show the columns if none is chosen."""
+def _choice(
+    ctx: click.Context, inputs: tuple[str, ...], options: Options, console: Console
+) -> Callable[[str], FolderOptions]:
+    """Return the function from a file's path to its filters: by options, and by its folder's file.
+
+    Raises:
+        click.UsageError: If columns are chosen in two ways. If columns are chosen in no way for an
+            input, its columns are shown.
+    """
+    from parquet_bloomwriter.verbs.folder_file import FILE, find_folder_file
+
     if options["columns"] and options["all_columns"]:
         raise click.UsageError("--columns and --all-columns exclude each other", ctx)
-    if not (options["columns"] or options["all_columns"]):
-        from bloomify.commands.columns import show_columns
-        from parquet_bloomwriter.verbs.for_each_file import find_files
+    given = _given(ctx, options)
+    by_folder: list[tuple[tuple[str, str], FolderOptions]] = []
+    for name in inputs:
+        file = find_folder_file(name)
+        found = given if file is None else file.combined(given)
+        if "columns" not in found:
+            from bloomify.commands.columns import show_columns
+            from parquet_bloomwriter.verbs.for_each_file import find_files
 
-        path = find_files(inputs)[0].path
-        show_columns(ctx, path, words=["bloomify", *inputs[:1]])
+            show_columns(ctx, find_files([name])[0].path, words=["bloomify", name])
+        if file is not None:
+            keys = [key for key in file.options if key in found and key not in given]
+            words = ", ".join(keys).replace("_", "-") or "nothing"
+            console.note(f"{file.path} gives {words}.")
+            by_folder.append(((file.path.removesuffix(FILE), f"{name.rstrip('/')}/"), found))
+
+    def choose(path: str) -> FolderOptions:
+        for starts, found in by_folder:
+            if len(inputs) == 1 or path.startswith(starts):
+                return found
+        if "columns" not in given:
+            raise InvalidArgument("its folder is not clear", remedy="Name one folder at a time.")
+        return given
+
+    return choose
+
+
+def _given(ctx: click.Context, options: Options) -> FolderOptions:
+    """Return the filters that the command line asks for, without defaults."""
+    names = {"exclude", "fpp", "max_bytes", "sizing", "placement"}
+    given = {
+        name: value
+        for name, value in options.items()
+        if name in names and ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
+    if options["columns"] or options["all_columns"]:
+        given["columns"] = options["columns"] or None
+    return cast("FolderOptions", given)

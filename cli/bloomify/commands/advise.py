@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -21,7 +22,7 @@ from bloomify.options import (
 )
 from bloomify.runner import guarded, read_files, shown
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
-from parquet_bloomwriter.text import safe
+from parquet_bloomwriter.text import listed_names, safe
 
 if TYPE_CHECKING:
     from bloomify.options import Options
@@ -45,6 +46,8 @@ def _queries(
             raise click.BadParameter(str(error)) from error
     return texts
 
+
+_NO_FOLDER = "--write goes with one folder, or one Delta or Iceberg table"
 
 _judged_options = all_of(
     columns_option(section_="What is judged", help_="Only these columns.", default="all"),
@@ -83,9 +86,14 @@ _judged_options = all_of(
 @section("What is done with it")(
     "--write",
     is_flag=True,
-    help="Of a table: set its properties to the advice, by a commit, so that 'bloomify TABLE' "
-    "knows the columns. These are bloomify.columns and bloomify.fpp for Delta, and "
-    "write.parquet.bloom-filter-enabled.column.NAME for Iceberg.",
+    help="Write the advice down, so that 'bloomify INPUT' knows the columns: of a folder into its "
+    "file _bloomify.toml, of a table by a commit into its properties. These are bloomify.columns "
+    "and bloomify.fpp for Delta, and write.parquet.bloom-filter-enabled.column.NAME for Iceberg.",
+)
+@section("What is done with it")(
+    "--overwrite",
+    is_flag=True,
+    help="With --write: replace other columns and rates in a file _bloomify.toml.",
 )
 @reading_options
 @click.pass_context
@@ -99,8 +107,10 @@ def advise(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Opt
 
     console = Console.open(options)
     view = AdviseView(inputs=tuple(map(shown, inputs)))
+    if options["overwrite"] and not options["write"]:
+        raise click.UsageError("--overwrite goes with --write", ctx)
     if options["write"]:
-        _check_table(ctx, inputs)
+        _check_writable(ctx, inputs)
 
     def judge(location: Location, jobs: int, _: FileProgress) -> AdviseReport:
         from parquet_bloomwriter.verbs.advise import advise
@@ -120,7 +130,9 @@ def advise(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Opt
     if view.reports and not (options["quiet"] or options["as_json"]):
         _print_command(view, console)
     if options["write"] and code == ExitCode.OK:
-        code = _write_properties(inputs[0], view, options["rate"], console)
+        code = _write(inputs[0], view, options, console)
+    elif options["write"]:
+        console.error("the advice is not written down, as it is not on all files.")
     ctx.exit(code)
 
 
@@ -144,40 +156,65 @@ def _check_queries(view: AdviseView, queries: tuple[str, ...]) -> None:
         )
 
 
-def _check_table(ctx: click.Context, inputs: tuple[str, ...]) -> None:
-    """Check that the inputs are one table.
+def _check_writable(ctx: click.Context, inputs: tuple[str, ...]) -> None:
+    """Check that the inputs are one folder or table.
 
     Raises:
         click.UsageError: If not.
     """
     from parquet_bloomwriter.table_files.find import is_table_name
+    from parquet_bloomwriter.verbs.folder_file import is_folder
 
-    if len(inputs) != 1 or not is_table_name(inputs[0]):
-        raise click.UsageError("--write goes with one Delta or Iceberg table", ctx)
+    if len(inputs) != 1 or not (is_table_name(inputs[0]) or is_folder(inputs[0])):
+        raise click.UsageError(_NO_FOLDER, ctx)
 
 
-def _write_properties(table: str, view: AdviseView, fpp: float, console: Console) -> ExitCode:
-    """Set the table's properties to the columns that deserve filters, or have them already."""
+def _write(given: str, view: AdviseView, options: Options, console: Console) -> ExitCode:
+    """Let a folder or a table ask for the columns that deserve filters, or have them already."""
     from parquet_bloomwriter.advising.report import Advice
+    from parquet_bloomwriter.table_files.find import is_table_name
+
+    report, wanted = view.together(), (Advice.ADD, Advice.HAS_FILTER)
+    chosen = [one for one in report.ranked if one.verdict in wanted]
+    is_table = is_table_name(given)
+    if not is_table and report.num_files == 1 and view.reports[0].paths == (shown(given),):
+        raise click.UsageError(_NO_FOLDER, click.get_current_context())  # an object of a store
+    names = [one.name for one in chosen] if is_table else [*filter(None, map(report.typed, chosen))]
+    if not names:
+        stays = "the table's properties stay as they are" if is_table else "no file is written"
+        console.note(f"no column surely deserves filters: {stays}.")
+        return ExitCode.OK
+    write = _set_properties if is_table else _write_file
+    try:
+        console.note(guarded(lambda: write(given, names, options), path=given))
+    except (BloomwriterError, OSError) as error:
+        console.error(describe(error, path=given))
+        return exit_code_of(error)
+    return ExitCode.OK
+
+
+def _set_properties(table: str, names: list[str], options: Options) -> str:
+    """Set the table's properties; return a sentence on them."""
     from parquet_bloomwriter.iceberg.names import is_iceberg
     from parquet_bloomwriter.tables.request import ask_for_filters
 
-    wanted = (Advice.ADD, Advice.HAS_FILTER)
-    names = [one.name for one in view.together().ranked if one.verdict in wanted]
-    if not names:
-        console.note("no column surely deserves filters: the table's properties stay as they are.")
-        return ExitCode.OK
-    try:
-        version = guarded(lambda: ask_for_filters(table, names, fpp=fpp), path=table)
-    except (BloomwriterError, OSError) as error:
-        console.error(describe(error, path=table))
-        return exit_code_of(error)
+    version = ask_for_filters(table, names, fpp=options["rate"])
     if version is None:
-        console.note("the table's properties say so already.")
-    else:
-        since = "now on" if is_iceberg(table) else f"version {version:,} on"
-        console.note(f"the table asks for {', '.join(names)} from {since}.")
-    return ExitCode.OK
+        return "the table's properties say so already."
+    since = "now on" if is_iceberg(table) else f"version {version:,} on"
+    return f"the table asks for {', '.join(names)} from {since}."
+
+
+def _write_file(folder: str, names: list[str], options: Options) -> str:
+    """Write the folder's file; return a sentence on it."""
+    from parquet_bloomwriter.verbs.folder_file import write_folder_file
+
+    rate, overwrite = options["rate"], options["overwrite"]
+    path = write_folder_file(folder, names, fpp=rate, overwrite=overwrite)
+    if path is None:
+        return "the folder's file says so already."
+    words = shlex.join(["bloomify", shown(folder)])
+    return f"{path} asks for {listed_names(names)}. To add the filters, type: {words}"
 
 
 def _print_command(view: AdviseView, console: Console) -> None:

@@ -41,6 +41,8 @@ def show_columns(ctx: click.Context, path: str, *, words: Sequence[str]) -> NoRe
     def choice() -> str:
         advice = shlex.join([words[0], "advise", *words[1:]])
         hint = f"To see which columns deserve filters: {safe(advice)}"
+        if Path(words[-1]).is_dir():
+            hint += "\nWith --write, the folder asks for them, and needs no --columns."
         return _choice_of_columns(path, read_leaves(path), words, hint=hint)
 
     _show(ctx, complaint, choice, path=path)

@@ -21,11 +21,11 @@ from bloomify.options import (
     parse_count,
     parse_filter_size,
     parse_rate,
-    parse_size,
     per_column,
     printing_options,
     table_argument,
 )
+from parquet_bloomwriter.arguments import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
