@@ -17,13 +17,13 @@ from bloomify.options import (
     one,
     parse_count,
     parse_rate,
-    parse_size,
     per_column,
     printing_options,
     read_conditions,
     split_columns,
 )
 from bloomify.views.base import document_of, json_text
+from parquet_bloomwriter.arguments import parse_size
 from parquet_bloomwriter.text import count, size
 
 if TYPE_CHECKING:
