@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+import numpy as np
+
 from parquet_bloomwriter.errors import MalformedFilter, UnsupportedFile
 from parquet_bloomwriter.filters.build import (
     ODD_INSTANTS,
@@ -20,12 +22,18 @@ from parquet_bloomwriter.filters.build import (
     build_filter,
     holds_all_values,
 )
-from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.hashing import XXHASH
 from parquet_bloomwriter.kernels.layout import START
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import bloom_edit
 from parquet_bloomwriter.parallel import in_order
+from parquet_bloomwriter.rewrite.extents import have_pages
+from parquet_bloomwriter.rewrite.kept_filters import (
+    FilterPlace,
+    judged,
+    report_by_metadata,
+    why_too_full,
+)
 from parquet_bloomwriter.rewrite.plan import Copy, EmitFilter, make_draft
 from parquet_bloomwriter.rewrite.report import ChunkReport, Status
 from parquet_bloomwriter.rewrite.write import ExpectedFilter, digest_of
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.progress import Progress
+    from parquet_bloomwriter.rewrite.kept_filters import Verdict
     from parquet_bloomwriter.rewrite.old_layout import Layout
     from parquet_bloomwriter.rewrite.plan import Chunk, Draft
     from parquet_bloomwriter.rewrite.write import Assembler
@@ -110,15 +119,21 @@ class ChunkWork:
         found = Candidates()
         existing = {(f.row_group, f.column): f for f in self.layout.existing}
         drafts = self._drafts()
+        verdicts = {} if replace else self._judged()
         doubtful: list[Chunk] = []
         for ordinal in self.options:
             for row_group in range(self.layout.footer.num_row_groups):
                 chunk = (row_group, ordinal)
+                verdict = verdicts.get(chunk)
                 settled = self._without_reading(chunk, has_filter=chunk in existing)
-                if settled is not None:
+                if isinstance(verdict, ChunkReport):
+                    found.settled[chunk] = verdict
+                elif settled is not None:
                     found.settled[chunk] = settled
                 elif chunk not in existing:
                     found.to_build[chunk] = ""
+                elif verdict is not None:
+                    found.replace(existing[chunk], verdict)
                 elif replace or (existing[chunk].problem is not None and chunk not in drafts):
                     found.replace(existing[chunk], existing[chunk].problem or "")
                 else:
@@ -127,13 +142,32 @@ class ChunkWork:
         def examine(chunk: Chunk) -> ChunkReport | str:
             return self._examine(existing[chunk], is_draft=chunk in drafts)
 
-        with self._each(doubtful, examine) as verdicts:
-            for chunk, verdict in verdicts:
-                if isinstance(verdict, str):
-                    found.replace(existing[chunk], verdict)
+        with self._each(doubtful, examine) as examined:
+            for chunk, outcome in examined:
+                if isinstance(outcome, str):
+                    found.replace(existing[chunk], outcome)
                 else:
-                    found.settled[chunk] = verdict
+                    found.settled[chunk] = outcome
         return found
+
+    def _judged(self) -> dict[Chunk, Verdict]:
+        """Return what becomes of old filters by their headers and a few blocks."""
+        fixed, footer = self.layout.fixed, self.layout.footer
+        places = [
+            FilterPlace(
+                (old.row_group, old.column),
+                old.offset,
+                old.offset + old.header.length,
+                old.stop,
+                is_decoded=True,
+            )
+            for old in self.layout.existing
+            if old.column in self.options and old.header is not None and old.problem is None
+        ]
+        spans = np.array([(one.offset, one.stop) for one in places], np.int64).reshape(-1, 2)
+        is_free = (fixed.count(*spans.T) == 0) & ~have_pages(footer, spans)
+        free = [place for place, free in zip(places, is_free.tolist(), strict=True) if free]
+        return dict(judged(self.source, footer, self.options, free))
 
     def build_in_order(
         self, chunks: Iterable[Chunk]
@@ -164,12 +198,9 @@ class ChunkWork:
     def _without_reading(self, chunk: Chunk, *, has_filter: bool) -> ChunkReport | None:
         """Return the report of a chunk by its metadata alone; None if its values must be read."""
         footer = self.layout.footer
-        unsupported = why_no_filter(footer.leaves[chunk[1]])
-        if unsupported:
-            hint = "; it has one that must not be trusted: strip it" if has_filter else ""
-            return _skipped(chunk, unsupported + hint)
-        if footer.chunks.values[chunk][ChunkField.NUM_VALUES] <= 0:
-            return ChunkReport(row_group=chunk[0], status=Status.EMPTY)
+        report = report_by_metadata(footer, chunk, has_filter=has_filter)
+        if report is not None:
+            return report
         length = footer.chunks.spans[chunk][ChunkField.BLOOM_FILTER_LENGTH]
         if not has_filter and length[START] >= 0:
             return _skipped(chunk, _LONE_LENGTH)  # `strip` could not restore it.
@@ -192,12 +223,16 @@ class ChunkWork:
         )
 
     def _examine(self, old: StoredFilter, *, is_draft: bool) -> ChunkReport | str:
-        """Look up every value in an old filter; return a report, or a sentence on its fault."""
+        """Look up every value in an old filter; return a report, or why it is built anew."""
         chunk = (old.row_group, old.column)
         try:
             filter_ = self._old_bits(old, is_draft=is_draft)
         except MalformedFilter as error:
             return error.problem
+        fpp = filter_.exact_fpp()
+        too_full = why_too_full(fpp, filter_.num_bytes, self.options[old.column])
+        if too_full is not None:
+            return too_full
         reader = self._reader(chunk)
         unchecked = "the filter that is there was kept unchecked: "
         if isinstance(reader, str):
@@ -217,7 +252,7 @@ class ChunkWork:
             offset=old.offset,
             length=old.length or 0,
             num_bytes=filter_.num_bytes,
-            fpp=filter_.exact_fpp(),
+            fpp=fpp,
         )
 
     def _old_bits(self, old: StoredFilter, *, is_draft: bool) -> Sbbf:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.arguments import remedy_for
@@ -51,6 +52,9 @@ def rewrite_session(
 ) -> Iterator[RewriteSession]:
     """Open a file, an object or a buffer for rewriting, and view its footer; errors get the path.
 
+    `RewriteSession.layout` is found out when it is first needed: a file that needs nothing is not
+    asked for it.
+
     Args:
         source: A path, a URL (`s3://...`), or the file's bytes.
         destination: Where the new version goes; by default in place.
@@ -63,14 +67,7 @@ def rewrite_session(
     destination = destination or Destination()
     with _versions(source, destination, progress) as new, ExitStack() as resources:
         try:
-            old = new.old.source
-            footer = read_footer(old)
-            layout = layout_of(
-                footer,
-                _reader(old, footer),
-                read_ranges=None if is_near(old) else old.read_ranges,
-            )
-            yield RewriteSession(new, layout, resources)
+            yield RewriteSession(new, read_footer(new.old.source), resources)
         except FileProblem as error:
             error.path = error.path or new.old.path
             raise
@@ -131,17 +128,32 @@ def _refuse_keep_time(destination: Destination) -> None:
 class RewriteSession:
     """One file, object or buffer that is open for rewriting."""
 
-    def __init__(self, new: RewrittenFile, layout: Layout, resources: ExitStack) -> None:
-        """Take over the versions, the layout, and the resources to close.
+    def __init__(self, new: RewrittenFile, footer: Footer, resources: ExitStack) -> None:
+        """Take over the versions, the footer, and the resources to close.
 
         Args:
             new: The new version; it has the old one.
-            layout: What lies where in the old one.
+            footer: The footer of the old one.
             resources: What throws the new version away at the end.
         """
         self.new = new
-        self.layout = layout
+        self.footer = footer
         self._resources = resources
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Layout of the old version, found out when it is first needed.
+
+        Raises:
+            As `layout_of`.
+        """
+        old = self.new.old
+        old.hold_if_small()
+        return layout_of(
+            self.footer,
+            _reader(old.source, self.footer),
+            read_ranges=None if is_near(old.source) else old.source.read_ranges,
+        )
 
     @property
     def source(self) -> Source:
@@ -155,7 +167,7 @@ class RewriteSession:
             As `RewrittenFile.begin`.
         """
         self._resources.callback(self.new.discard)
-        self.new.begin(self.layout.footer)
+        self.new.begin(self.footer)
         return self.new
 
     def carry_out(self, plan: Plan, *, changes: bool, dry_run: bool) -> RewriteFacts:
