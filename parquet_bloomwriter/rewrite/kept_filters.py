@@ -22,7 +22,7 @@ are where the header alone would say too little:
 - INT96 timestamps: whether readers find all of them depends on the values.
 - Filters of the Murmur3 drafts: no header holds their seed.
 
-A filter that lacks a value that is none of these is found by `verify` alone, which reads the values.
+Only `verify`, which reads the values, finds a filter that passes these checks and lacks a value.
 
 **The rate.** A chunk has at most as many distinct values as values. If even so many would not let
 more than the asked share of absent values pass, the filter is large enough, and its bits are not
@@ -48,7 +48,7 @@ from parquet_bloomwriter import kernels
 from parquet_bloomwriter.filters.build import plausible_values
 from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.hashing import hash_plain
-from parquet_bloomwriter.kernels.layout import ABSENT, START, STOP
+from parquet_bloomwriter.kernels.layout import ABSENT, STOP
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import PAGE_OFFSETS, ChunkField
 from parquet_bloomwriter.rewrite.report import ChunkReport, Status

@@ -10,6 +10,7 @@ import dataclasses
 import errno
 import re
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
@@ -44,7 +45,7 @@ from parquet_bloomwriter.text import words_of
 from parquet_bloomwriter.values import MOST_READ_AHEAD, LeafReader, NotDecodable, is_near
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.filters.stored import StoredFilter
@@ -121,34 +122,48 @@ class ChunkWork:
         drafts = self._drafts()
         verdicts = {} if replace else self._judged()
         doubtful: list[Chunk] = []
-        for ordinal in self.options:
-            for row_group in range(self.layout.footer.num_row_groups):
-                chunk = (row_group, ordinal)
-                verdict = verdicts.get(chunk)
-                settled = self._without_reading(chunk, has_filter=chunk in existing)
-                if isinstance(verdict, ChunkReport):
-                    found.settled[chunk] = verdict
-                elif settled is not None:
-                    found.settled[chunk] = settled
-                elif chunk not in existing:
-                    found.to_build[chunk] = ""
-                elif verdict is not None:
-                    found.replace(existing[chunk], verdict)
-                elif replace or (existing[chunk].problem is not None and chunk not in drafts):
-                    found.replace(existing[chunk], existing[chunk].problem or "")
-                else:
-                    doubtful.append(chunk)
+        for ordinal, row_group in product(self.options, range(self.layout.footer.num_row_groups)):
+            chunk = (row_group, ordinal)
+            old, report = existing.get(chunk), verdicts.get(chunk)
+            if not isinstance(report, ChunkReport):
+                report = self._without_reading(chunk, has_filter=old is not None)
+            if report is not None:
+                found.settled[chunk] = report
+            elif old is None:
+                found.to_build[chunk] = ""
+            elif isinstance(verdict := verdicts.get(chunk), str):
+                found.replace(old, verdict)
+            elif replace or (old.problem is not None and chunk not in drafts):
+                found.replace(old, old.problem or "")
+            else:
+                doubtful.append(chunk)
+
+        self._examine_all(doubtful, existing, drafts, found)
+        return found
+
+    def _examine_all(
+        self,
+        doubtful: Sequence[Chunk],
+        existing: Mapping[Chunk, StoredFilter],
+        drafts: frozenset[Chunk],
+        found: Candidates,
+    ) -> None:
+        """Look up every value in doubtful filters, and record what becomes of them in `found`."""
 
         def examine(chunk: Chunk) -> ChunkReport | str:
-            return self._examine(existing[chunk], is_draft=chunk in drafts)
+            outcome = self._examine(existing[chunk], is_draft=chunk in drafts)
+            if isinstance(outcome, str) or outcome.fpp is None:
+                return outcome
+            return why_too_full(outcome.fpp, outcome.num_bytes, self.options[chunk[1]]) or outcome
 
-        with self._each(doubtful, examine) as examined:
-            for chunk, outcome in examined:
+        if not doubtful:
+            return
+        with self._each(doubtful, examine) as outcomes:
+            for chunk, outcome in outcomes:
                 if isinstance(outcome, str):
                     found.replace(existing[chunk], outcome)
                 else:
                     found.settled[chunk] = outcome
-        return found
 
     def _judged(self) -> dict[Chunk, Verdict]:
         """Return what becomes of old filters by their headers and a few blocks."""
@@ -229,10 +244,6 @@ class ChunkWork:
             filter_ = self._old_bits(old, is_draft=is_draft)
         except MalformedFilter as error:
             return error.problem
-        fpp = filter_.exact_fpp()
-        too_full = why_too_full(fpp, filter_.num_bytes, self.options[old.column])
-        if too_full is not None:
-            return too_full
         reader = self._reader(chunk)
         unchecked = "the filter that is there was kept unchecked: "
         if isinstance(reader, str):
@@ -252,7 +263,7 @@ class ChunkWork:
             offset=old.offset,
             length=old.length or 0,
             num_bytes=filter_.num_bytes,
-            fpp=fpp,
+            fpp=filter_.exact_fpp(),
         )
 
     def _old_bits(self, old: StoredFilter, *, is_draft: bool) -> Sbbf:

@@ -57,7 +57,8 @@ class Status(StrEnum):
     """A new filter was written."""
 
     KEPT = "kept"
-    """The existing filter contains every value of the chunk, and stays."""
+    """The existing filter stays: header, length, place and rate are as they should be. Its values
+    were read only where that leaves a doubt: see `kept_filters`."""
 
     EMPTY = "empty"
     """The chunk has no values, so it gets no filter."""
@@ -92,7 +93,9 @@ class ChunkReport:
     from the bits of the filter; None if no filter was built."""
 
     fpp: float | None = None
-    """Exact false positive probability of the filter, in [0, 1]; None without a filter."""
+    """False positive probability of the filter, in [0, 1]; None without a filter. It is exact for
+    new filters. Of a filter that is kept it may be that of its first bits, or the expected rate if
+    all values of the chunk are distinct."""
 
     is_unreadable: bool = False
     """Whether the chunk was skipped because its values cannot be read, by other readers neither: a
@@ -160,7 +163,7 @@ class ColumnReport:
 
     @property
     def achieved_fpp(self) -> float | None:
-        """Worst exact FPP of the filters, new and kept, in [0, 1]; None without filters."""
+        """Worst FPP of the filters, new and kept, in [0, 1]; None without filters."""
         return max((chunk.fpp for chunk in self.chunks if chunk.fpp is not None), default=None)
 
     @property
@@ -513,7 +516,7 @@ class ColumnTotals:
     """The rates that filters of half the size would have, if they are near the rate asked for."""
 
     worst_fpp: float | None = None
-    """Worst exact FPP of all filters, new and kept, in [0, 1]; None without filters."""
+    """Worst FPP of all filters, new and kept, in [0, 1]; None without filters."""
 
     remarks: Counter[tuple[str, str]]
     """Pairs of a label (one word) and a reason, with the number of row groups."""
@@ -524,21 +527,22 @@ class ColumnTotals:
     @classmethod
     def of(cls, column: ColumnReport) -> ColumnTotals:
         """Sum up one column of one file."""
+        built = column.built
         return cls(
             name=column.name,
             asked_fpp=column.asked_fpp,
             num_row_groups=len(column.chunks),
-            num_built=len(column.built),
+            num_built=len(built),
             num_kept=column.count(Status.KEPT),
-            ndv=column.ndv or 0,
-            num_bytes=column.bytes_added,
-            num_bitset_bytes=sum(chunk.num_bytes for chunk in column.built),
-            num_needed_bytes=sum(_needed_bytes(chunk, column.asked_fpp) for chunk in column.built),
-            half_rates=tuple(_half_rates(column)),
+            ndv=sum(chunk.ndv or 0 for chunk in built),
+            num_bytes=sum(chunk.length for chunk in built),
+            num_bitset_bytes=sum(chunk.num_bytes for chunk in built),
+            num_needed_bytes=sum(_needed_bytes(chunk, column.asked_fpp) for chunk in built),
+            half_rates=tuple(_half_rates(built, column.asked_fpp)) if built else (),
             worst_fpp=column.achieved_fpp,
             remarks=Counter(remark for chunk in column.chunks if (remark := _remark_on(chunk))),
             notes=column.notes,
-            warnings=column.warnings,
+            warnings=column.warnings if built else (),
         )
 
     @property
@@ -592,14 +596,14 @@ def _needed_bytes(chunk: ChunkReport, fpp: float) -> int:
     return BYTES_PER_BLOCK * num_blocks_for(chunk.ndv or 0, fpp, sizing="exact", min_bytes=64)
 
 
-def _half_rates(column: ColumnReport) -> Iterator[float]:
+def _half_rates(built: Iterable[ChunkReport], asked_fpp: float) -> Iterator[float]:
     from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
     from parquet_bloomwriter.sbbf.sizing import MIN_BYTES, expected_fpp
 
-    for chunk in column.built:
+    for chunk in built:
         if chunk.num_bytes > MIN_BYTES["pow2"]:
             half = expected_fpp(chunk.ndv or 0, chunk.num_bytes // (2 * BYTES_PER_BLOCK))
-            if half <= _NEARLY * column.asked_fpp:
+            if half <= _NEARLY * asked_fpp:
                 yield half
 
 
@@ -621,8 +625,8 @@ def merge_totals(
 
 
 _SENTENCES = {
-    Status.KEPT: "the filters that are there contain every value; "
-    "the option `replace` builds them anew",
+    Status.KEPT: "the filters that are there stay: header, length, place and rate are as they "
+    "should be; `verify` looks up every value, the option `replace` builds them anew",
     Status.EMPTY: "no values, so no filter",
 }
 
@@ -641,7 +645,7 @@ _ADDED_HINTS = {
     "NDV": "Distinct values per row group, summed",
     "bytes": "Headers and bitsets",
     "bits/value": "Bits of bitset per distinct value",
-    "worst FPP": "Worst exact rate of any filter, new or kept",
+    "worst FPP": "Worst rate of any filter, new or kept",
 }
 
 

@@ -422,7 +422,7 @@ class NewOnDisk(RewrittenFile):
         if self._destination.output is not None or self.old.file is None:
             return
         path = self.old.file.given  # whose links have not been followed yet
-        if os.path.islink(path):
+        if os.path.islink(path):  # noqa: PTH114  no object needed
             path = self.old.file.path
         with suppress(OSError):  # it is a courtesy
             remove_stale(path)

@@ -172,7 +172,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     check_jobs(jobs)
     asked = (
         columns if columns is None or isinstance(columns, str) else names_of(columns),
-        names_of(exclude),
+        exclude if isinstance(exclude, str) else names_of(exclude),
         options,
         _as_key(rates_of(fpp)),
         _as_key(ndv),
@@ -452,10 +452,10 @@ def _as_key(given: _T | Mapping[str, _T]) -> _PerColumn[_T]:
 
 
 @lru_cache(maxsize=64, typed=True)
-def _choices(
+def _choices(  # noqa: PLR0913, PLR0917  what the choice depends on
     schema: Schema,
     columns: str | tuple[str, ...] | None,
-    exclude: tuple[str, ...],
+    exclude: str | tuple[str, ...],
     options: FilterOptions,
     rates: _PerColumn[float],
     counts: _PerColumn[int | None],

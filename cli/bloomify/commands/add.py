@@ -154,6 +154,8 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
     if options["dialect"] == "murmur3":
         console.note(_MURMUR3)
 
+    from parquet_bloomwriter import bloomify
+
     def build(
         path: str,
         progress: FileProgress,
@@ -161,8 +163,6 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
         /,
         **destination: Unpack[DestinationOptions],
     ) -> AddReport:
-        from parquet_bloomwriter import bloomify
-
         return bloomify(
             path,
             **choose(path),
