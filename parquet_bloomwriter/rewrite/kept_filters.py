@@ -28,9 +28,9 @@ Only `verify`, which reads the values, finds a filter that passes these checks a
 more than the asked share of absent values pass, the filter is large enough, and its bits are not
 counted. Otherwise the rate is counted: of the first bits, and, if they let more values pass than is
 asked for, of all bits. Filters of this package then have at most the asked rate, or all the bytes
-that the options allow; so a second run with the same options finds nothing to do. Other writers
-size filters by the usual formula, which gives 1.5 times the rate: that is near enough, as the whole
-file would be written anew for the difference.
+that the options allow; so a second run with the same options finds nothing to do. Up to twice the asked
+rate is near enough, as the whole file would be written anew for the difference: other writers size
+filters by the usual formula, which gives 1.5 times the rate where 1 % is asked for.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ Verdict: TypeAlias = ChunkReport | str | None
 HEAD_BYTES = 4096
 """Bytes of a filter that are read with its header; shorter filters are read whole."""
 
-_NEAR_RATE = 1.5
+_NEAR_RATE = 2
 """Multiple of the asked rate up to which a filter is kept."""
 
 _LOADS = 16

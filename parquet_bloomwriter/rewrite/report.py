@@ -625,8 +625,8 @@ def merge_totals(
 
 
 _SENTENCES = {
-    Status.KEPT: "the filters that are there stay: header, length, place and rate are as they "
-    "should be; `verify` looks up every value, the option `replace` builds them anew",
+    Status.KEPT: "the filters that are there stay: headers, places and rates are right; "
+    "the option `replace` builds them anew",
     Status.EMPTY: "no values, so no filter",
 }
 

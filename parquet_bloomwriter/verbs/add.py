@@ -130,7 +130,9 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             readers ignore or fail on; `probe` and `read_table` ask them if given the same dialect.
         murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, for "murmur3". No header holds it: it
             must be given again to look values up.
-        replace: Build filters anew where there are some already.
+        replace: Build filters anew where there are some already. Otherwise these are kept if their
+            header, length and place are right and their rate is at most twice `fpp`, without a look
+            at the values, which `verify` takes.
         copy_unchanged: Write `output` even if no filter was built.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.

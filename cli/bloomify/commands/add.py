@@ -121,8 +121,9 @@ _filter_options = all_of(
         "--replace",
         is_flag=True,
         is_rare=True,
-        help="Build existing filters anew. Without this option, they are checked, and kept if they "
-        "contain every value. 'strip' does not bring the old ones back.",
+        help="Build existing filters anew. Without this option, they are kept if header, length and "
+        "place are right, and the rate is at most twice --fpp; 'verify' looks up every value. "
+        "'strip' does not bring the old ones back.",
     ),
 )
 
