@@ -28,9 +28,9 @@ Only `verify`, which reads the values, finds a filter that passes these checks a
 more than the asked share of absent values pass, the filter is large enough, and its bits are not
 counted. Otherwise the rate is counted: of the first bits, and, if they let more values pass than is
 asked for, of all bits. Filters of this package then have at most the asked rate, or all the bytes
-that the options allow; so a second run with the same options finds nothing to do. Up to twice the asked
-rate is near enough, as the whole file would be written anew for the difference: other writers size
-filters by the usual formula, which gives 1.5 times the rate where 1 % is asked for.
+that the options allow; so a second run with the same options finds nothing to do. Up to twice the
+asked rate is near enough, as the whole file would be written anew for the difference: other writers
+size filters by the usual formula, which gives 1.5 times the rate where 1 % is asked for.
 """
 
 from __future__ import annotations
@@ -66,12 +66,16 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.rewrite.plan import Chunk
     from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.source.base import Range
 
 Verdict: TypeAlias = ChunkReport | str | None
 """A report that the filter is kept; why it is built anew; or None if its values must be read."""
 
 HEAD_BYTES = 4096
 """Bytes of a filter that are read with its header; shorter filters are read whole."""
+
+_ONE_REQUEST_BYTES = 1024 * 1024
+"""Bytes on a store that are read by one request, if the filters of a file lie within them."""
 
 _NEAR_RATE = 2
 """Multiple of the asked rate up to which a filter is kept."""
@@ -220,12 +224,22 @@ def judged(
     is_far = not is_near(source)
     filters = [_Filter(footer, place, is_far=is_far) for place in places]
     ranges = [one for each in filters for one in each.ranges]
-    parts = source.read_ranges(ranges) if is_far else [source.read_at(*one) for one in ranges]
+    parts = _together(source, ranges) if is_far else [source.read_at(*one) for one in ranges]
     done = 0
     for one in filters:
         one.parts = parts[done : done + len(one.ranges)]
         done += len(one.ranges)
         yield one.place.chunk, one.verdict(source, options[one.leaf.ordinal])
+
+
+def _together(source: Source, ranges: Sequence[Range]) -> list[bytes]:
+    """Read ranges of a file on a store, by one request if they do not lie far apart."""
+    first = min((start for start, _ in ranges), default=0)
+    last = max((stop for _, stop in ranges), default=0)
+    if last - first > _ONE_REQUEST_BYTES:
+        return source.read_ranges(ranges)
+    data = source.read_at(first, last)
+    return [data[start - first : stop - first] for start, stop in ranges]
 
 
 def why_too_full(fpp: float, num_bytes: int, options: FilterOptions) -> str | None:

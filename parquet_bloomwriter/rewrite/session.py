@@ -35,7 +35,6 @@ from parquet_bloomwriter.values import is_near
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from parquet_bloomwriter.filters.stored import ReadAt
     from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.rewrite.old_layout import Layout
     from parquet_bloomwriter.rewrite.plan import Plan
@@ -67,17 +66,11 @@ def rewrite_session(
     destination = destination or Destination()
     with _versions(source, destination, progress) as new, ExitStack() as resources:
         try:
-            yield RewriteSession(new, read_footer(new.old.source), resources)
+            old = new.old.source
+            yield RewriteSession(new, read_footer(old, check_head=is_near(old)), resources)
         except FileProblem as error:
             error.path = error.path or new.old.path
             raise
-
-
-def _reader(source: Source, footer: Footer) -> ReadAt:
-    """Return the function that reads small pieces of the file; on a store, many at once."""
-    if is_near(source):
-        return source.read_at
-    return heads_at_once(source, footer, read_blocks(source))
 
 
 @contextmanager
@@ -148,11 +141,14 @@ class RewriteSession:
             As `layout_of`.
         """
         old = self.new.old
+        if is_near(old.source):
+            return layout_of(self.footer, old.source.read_at)
         old.hold_if_small()
+        read_footer(old.source)  # which also checks the first bytes, by a request of its own
         return layout_of(
             self.footer,
-            _reader(old.source, self.footer),
-            read_ranges=None if is_near(old.source) else old.source.read_ranges,
+            heads_at_once(old.source, self.footer, read_blocks(old.source)),
+            read_ranges=old.source.read_ranges,
         )
 
     @property
