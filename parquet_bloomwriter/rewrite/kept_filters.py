@@ -162,6 +162,8 @@ def settle(
         FileChanged, OSError: If the file cannot be read.
     """
     reports: dict[Chunk, ChunkReport] = {}
+    if not options:
+        return reports
     places: list[FilterPlace] = []
     rows = footer.chunks.values.take(_FIELDS, axis=-1).tolist()
     for ordinal in options:

@@ -278,7 +278,7 @@ class AddReport(RewriteReport):
 
     JSON: ClassVar = (
         *(*_NEW_FILE, "num_rows", "num_row_groups", "num_built", "placement", "fallback"),
-        *("left_bytes", "warnings", "columns", "plan?"),
+        *("left_bytes", "missing_columns", "warnings", "columns", "plan?"),
     )
     num_rows: int
     """Number of rows of the file."""
@@ -302,6 +302,9 @@ class AddReport(RewriteReport):
     caution: str | None = None
     """The reason why bytes should not have moved, although the placement that was asked for moves
     them; None if there is none."""
+
+    missing_columns: tuple[str, ...] = ()
+    """Names that match no column of the file, and were left out (`skip_missing`)."""
 
     @property
     def num_built(self) -> int:
@@ -347,6 +350,8 @@ class AddReport(RewriteReport):
     def remarks(self) -> list[Remark]:
         """The reasons of skipped and replaced filters, and where filters lie; no warnings."""
         remarks = remarks_on(self)
+        if self.missing_columns:
+            remarks.append(Remark("missing", f"{listed_names(map(name, self.missing_columns))}"))
         if self.fallback:
             remarks.append(Remark("note", f"filters go to the end of the file: {self.fallback}"))
         if self.left_bytes:

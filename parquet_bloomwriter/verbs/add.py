@@ -13,7 +13,12 @@ import numpy as np
 
 from parquet_bloomwriter.arguments import check_jobs, names_of, rates_of
 from parquet_bloomwriter.caches import register
-from parquet_bloomwriter.column_names import choose_columns, settle_per_column
+from parquet_bloomwriter.column_names import (
+    EVERY_COLUMN,
+    choose_columns,
+    divide_names,
+    settle_per_column,
+)
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.build import FilterOptions
 from parquet_bloomwriter.filters.columns import notes_on
@@ -89,6 +94,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
     replace: bool = False,
+    skip_missing: bool = False,
     copy_unchanged: bool = True,
     overwrite: bool = False,
     force: bool = False,
@@ -133,6 +139,8 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         replace: Build filters anew where there are some already. Otherwise these are kept if their
             header, length and place are right and their rate is at most twice `fpp`, without a look
             at the values, which `verify` takes.
+        skip_missing: Leave out names that match no column of this file, also in `exclude` and among
+            the names of `fpp` and `ndv`; the report has those of `columns`.
         copy_unchanged: Write `output` even if no filter was built.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
@@ -178,10 +186,11 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         options,
         _as_key(rates_of(fpp)),
         _as_key(ndv),
+        skip_missing,
     )
     wrote = None if progress is None else progress.wrote
     with rewrite_session(source, destination, progress=wrote) as session:
-        chosen, per_column = _choices(session.footer.schema, *asked)
+        chosen, per_column, absent = _choices(session.footer.schema, *asked)
         settled = None
         if output is None and not replace:
             settled = settle(session.source, session.footer, per_column)
@@ -226,6 +235,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             fallback=draft.fallback,
             caution=draft.caution,
             left_bytes=draft.left_bytes if plan else 0,
+            missing_columns=absent,
             columns=_column_reports(chosen, per_column, built.reports, plan, notes),
             **facts,
         )
@@ -453,6 +463,15 @@ def _as_key(given: _T | Mapping[str, _T]) -> _PerColumn[_T]:
     return tuple(given.items()) if isinstance(given, Mapping) else given
 
 
+def _of_columns(leaves: Sequence[Leaf], given: _PerColumn[_T]) -> _PerColumn[_T]:
+    """Return an option without the names that match no column."""
+    if not isinstance(given, tuple):
+        return given
+    named = [(name, value) for name, value in given if name != EVERY_COLUMN]
+    present, _ = divide_names(leaves, [name for name, _ in named])
+    return tuple((name, value) for name, value in given if name in {EVERY_COLUMN, *present})
+
+
 @lru_cache(maxsize=64, typed=True)
 def _choices(  # noqa: PLR0913, PLR0917  what the choice depends on
     schema: Schema,
@@ -461,16 +480,26 @@ def _choices(  # noqa: PLR0913, PLR0917  what the choice depends on
     options: FilterOptions,
     rates: _PerColumn[float],
     counts: _PerColumn[int | None],
-) -> tuple[tuple[Leaf, ...], Mapping[int, FilterOptions]]:
-    """Return the chosen columns, and the options of each by leaf ordinal, in the order chosen.
+    skip_missing: bool,  # noqa: FBT001  a part of the key
+) -> tuple[tuple[Leaf, ...], Mapping[int, FilterOptions], tuple[str, ...]]:
+    """Choose the columns of a file, and find the options of each.
 
-    The files of a folder have few schemas, so what was found out is kept.
+    Returns:
+        The columns; their options by leaf ordinal, in the order chosen; and the names that match no
+        column, if these are left out. Files of a folder have few schemas, so the choice is kept.
 
     Raises:
         ColumnNotFound: If a name matches nothing, or is ambiguous.
         InvalidArgument: If an option is out of range, or all columns are excluded.
     """
-    leaves = schema.leaves
+    leaves, absent = schema.leaves, ()
+    if skip_missing:
+        if columns is not None:
+            columns, absent = divide_names(leaves, columns)
+        exclude, _ = divide_names(leaves, exclude)
+        rates, counts = _of_columns(leaves, rates), _of_columns(leaves, counts)
+    if absent and not columns:
+        return (), {}, absent
     chosen = choose_columns(leaves, columns, exclude)
     rate_of_leaf = settle_per_column(
         leaves,
@@ -491,7 +520,7 @@ def _choices(  # noqa: PLR0913, PLR0917  what the choice depends on
             sizing=options.sizing,
             max_bytes=options.max_bytes,
         )
-    return chosen, settled
+    return chosen, settled, absent
 
 
 register(_choices.cache_clear)
