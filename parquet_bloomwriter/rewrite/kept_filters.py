@@ -54,7 +54,7 @@ from parquet_bloomwriter.metadata.fields import PAGE_OFFSETS, ChunkField
 from parquet_bloomwriter.rewrite.report import ChunkReport, Status
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, WORDS_PER_BLOCK, block_index
 from parquet_bloomwriter.sbbf.folding import exact_rate
-from parquet_bloomwriter.sbbf.header import usual_header_at, usual_header_length
+from parquet_bloomwriter.sbbf.header import encode_header, usual_header_length
 from parquet_bloomwriter.sbbf.sizing import expected_fpp, num_blocks_for
 from parquet_bloomwriter.text import percent
 from parquet_bloomwriter.values import is_near
@@ -87,6 +87,12 @@ _MANY = 1 << 40
 """More distinct values than any filter has room for."""
 
 _MAGIC_BYTES = 4
+
+_NO_HEADER = b"\xff"
+"""Bytes with which no header begins."""
+
+_TOO_MANY_BYTES = 1 << 31
+"""numBytes of the header is an i32."""
 
 _FIELDS = np.array(
     [
@@ -304,13 +310,17 @@ class _Filter:
         place, head = self.place, self.parts[0]
         header, length = place.bits - place.offset, place.stop - place.offset
         if not (
-            (place.is_decoded or usual_header_at(head, 0, length) == header)
+            (place.is_decoded or head.startswith(_usual_header(length)))
             and self.leaf.physical_type != PhysicalType.INT96
             and head.count(0, header) < len(head) - header
-            and all(map(self._holds, self.must_hold))
-            and not any(self._holds(one) > self._holds(other) for one, other in self.pairs)
         ):
             return None
+        for one in self.must_hold:
+            if not self._holds(one):
+                return None
+        for one, other in self.pairs:
+            if self._holds(one) and not self._holds(other):
+                return None
         fpp = self._fpp(source, options.fpp)
         return why_too_full(fpp, place.num_bytes, options) or ChunkReport(
             row_group=place.chunk[0],
@@ -341,6 +351,16 @@ class _Filter:
         if fpp <= asked or self.ranges[0][1] == place.stop:
             return fpp
         return _exact_fpp(source.read_at(place.bits, place.stop))
+
+
+@lru_cache(maxsize=1024)
+def _usual_header(length: int) -> bytes:
+    """Return the usual header by the length of header and bitset, or what begins no filter."""
+    num_bytes = length - usual_header_length(length)
+    if not 0 < num_bytes < _TOO_MANY_BYTES:
+        return _NO_HEADER
+    header = encode_header(num_bytes)
+    return header if len(header) + num_bytes == length else _NO_HEADER
 
 
 def _block_start(place: FilterPlace, h: int) -> int:

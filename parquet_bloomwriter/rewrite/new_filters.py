@@ -102,7 +102,7 @@ class ChunkWork:
 
     source: Source
     layout: Layout
-    options: dict[int, FilterOptions]
+    options: Mapping[int, FilterOptions]
     """Options of each chosen column by leaf ordinal, in the order chosen."""
 
     jobs: int

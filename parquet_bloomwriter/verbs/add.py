@@ -492,7 +492,8 @@ def _choices(  # noqa: PLR0913, PLR0917  what the choice depends on
         ColumnNotFound: If a name matches nothing, or is ambiguous.
         InvalidArgument: If an option is out of range, or all columns are excluded.
     """
-    leaves, absent = schema.leaves, ()
+    leaves = schema.leaves
+    absent: tuple[str, ...] = ()
     if skip_missing:
         if columns is not None:
             columns, absent = divide_names(leaves, columns)

@@ -268,7 +268,7 @@ def test_a_run_that_has_nothing_to_do_refuses_nothing(
     no_values.undo()
     for options in ({"columns": "email"}, {"columns": "id", "replace": True}):
         with pytest.raises(UnsafeTarget):
-            bloomify(path, **options)  # type: ignore[arg-type]
+            bloomify(path, **options)
     leftover = tmp_path / ".a.parquet.bloomify-0123456789abcdef.tmp"
     leftover.write_bytes(b"of a run that was killed")
     bloomify(path, "id")
