@@ -199,6 +199,7 @@ def test_the_json_has_the_facts_of_the_table(events: Path, invoke: Invoke) -> No
                 "placement": "column-chunk",
                 "fallback": None,
                 "left_bytes": 0,
+                "missing_columns": [],
                 "warnings": [],
                 "columns": [
                     {
