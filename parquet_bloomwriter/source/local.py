@@ -6,7 +6,7 @@ Only regular files are read. What a path leads to is looked at before it is open
 alone can move a tape; a FIFO that takes its place in between must not block.
 """
 
-# ruff: noqa: PTH116, PTH118  the steps are system calls, and spelled as such
+# ruff: noqa: PTH109, PTH116, PTH117, PTH118  the steps are system calls, and spelled as such
 from __future__ import annotations
 
 import contextlib
@@ -215,7 +215,7 @@ def open_file(path: StrPath) -> Iterator[OpenedFile]:
     try:
         found = os.fstat(fd)
         check_regular(found, name=name)
-        given = os.path.join(os.getcwd(), name)  # noqa: PTH109  no object needed
+        given = name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
         yield OpenedFile(name=name, given=given, fd=fd, identity=FileIdentity.of(found))
     finally:
         with contextlib.suppress(OSError):  # closed before the renaming on Windows

@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import Sbbf, Status, UnsafeTarget, bloomify
-from parquet_bloomwriter.errors import FileProblem
+from parquet_bloomwriter.errors import FileChanged, FileProblem
 from parquet_bloomwriter.hashing import hash_plain, xxh64
 from parquet_bloomwriter.rewrite import new_filters
 from parquet_bloomwriter.sbbf.sizing import classic_num_bytes, num_blocks_for
+from parquet_bloomwriter.source.local import open_file
 from parquet_bloomwriter.values import LeafReader
 from tests.support.manifest import entries, file_of
 from tests.verbs.files import (
@@ -275,7 +276,28 @@ def test_a_run_that_has_nothing_to_do_refuses_nothing(
     assert not leftover.exists()
 
 
-def test_one_name_in_many_files_means_the_column_of_each(tmp_path: Path) -> None:
+def test_a_path_is_that_of_the_time_of_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative ones are meant where the program was; links that change meanwhile are noticed."""
+    data = written()
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.parquet").write_bytes(data)
+    link = tmp_path / "link"
+    link.symlink_to("one", target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    with open_file("link/a.parquet") as file:
+        monkeypatch.chdir(tmp_path / "two")
+        assert file.path == str(tmp_path / "one/a.parquet")
+    with open_file(link / "a.parquet") as file:
+        link.unlink()
+        link.symlink_to("two", target_is_directory=True)
+        with pytest.raises(FileChanged):
+            file.check_unchanged()
+
+
+def test_one_name_in_many_files_means_the_column_of_each() -> None:
     """What was found out about one schema is not used for another."""
     for number, names in enumerate((["id", "x"], ["x", "id"], ["id", "x"])):
         table = people().select(["id", "email"]).rename_columns(names)
@@ -283,4 +305,3 @@ def test_one_name_in_many_files_means_the_column_of_each(tmp_path: Path) -> None
         pq.write_table(table, buffer)
         (column,) = bloomify(buffer.getvalue(), ["id"]).columns
         assert column.ordinal == names.index("id"), number
-    del tmp_path
