@@ -120,11 +120,11 @@ def rewrite_files(
         with console.bar.file(sizes[path]) as progress:
             return guarded(lambda: verb(path, progress, jobs, **destination), path=path)
 
-    with interruptible(console.bar):
+    with interruptible(console.bar), counted(len(places), lambda: run.num_done):
         console.bar.begin(num_files=len(places), num_bytes=sum(sizes.values()))
-        outcomes = for_each_task(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
-        with counted(len(places), lambda: run.num_done):
-            code = run.take_all(outcomes)
+        code = run.take_all(
+            for_each_task(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
+        )
     if run.has_written and options["output"] is None:
         for folder in inputs:
             note_indexes(folder, console)

@@ -77,7 +77,7 @@ def test_there_is_one_table_of_exit_codes(invoke: Invoke) -> None:
     page = (ROOT / "docs/reference/output.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d[\d, ]*) \|", page.partition("## Exit codes")[2], re.MULTILINE)
     assert {int(code) for row in rows for code in row.split(",")} == codes
-    shown = invoke("--help").stdout.partition("Exit codes:")[2].partition("\n\n")[0]
+    shown = invoke("--help-all").stdout.partition("Exit codes:")[2].partition("\n\n")[0]
     listed = re.findall(r"^ +(\d+) |\((\d+):", shown, re.MULTILINE)
     assert {int(code) for pair in listed for code in pair if code} == codes
 
