@@ -99,6 +99,28 @@ def choose_columns(
     return kept
 
 
+def divide_names(
+    leaves: Sequence[Column], names: str | Iterable[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names that match a column, and those that match none.
+
+    Raises:
+        ColumnNotFound: If a name matches two leaves of the same path.
+        InvalidArgument: If a name is not text.
+    """
+    present, absent = [], []
+    for name in names_of(names):
+        try:
+            select_columns(leaves, name)
+        except ColumnNotFound as error:
+            if error.column is not None:
+                raise
+            absent.append(name)
+        else:
+            present.append(name)
+    return tuple(present), tuple(absent)
+
+
 def settle_per_column(
     leaves: Sequence[C], chosen: Sequence[C], given: T | Mapping[str, T], *, default: T
 ) -> dict[C, T]:

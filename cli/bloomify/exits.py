@@ -22,8 +22,8 @@ class ExitCode(IntEnum):
     read, or no column could have a filter."""
 
     USAGE = 2
-    """The command line asks for something impossible, or names what does not exist: a file, a
-    folder, a pattern that matches nothing, a column, an index."""
+    """The command line asks for something impossible, or names what does not exist: a file, also
+    among others, a folder, a pattern that matches nothing, a column, an index."""
 
     SOME_FAILED = 3
     """Some files failed, the others are done."""
@@ -80,6 +80,21 @@ def exit_code_of_search(code: ExitCode, passed_over: Iterable[PassedOver]) -> Ex
     if code is ExitCode.CHECK_FAILED and has_unknown(passed_over):
         return ExitCode.SOME_FAILED
     return code
+
+
+def exit_code_of_inputs(code: ExitCode, inputs: Iterable[str]) -> ExitCode:
+    """Return the exit code of a run that reads files, of which some may be missing.
+
+    A missing file that is named has the code of a pattern that matches nothing, also among others.
+
+    Args:
+        code: The code as far as the files say.
+        inputs: Files, folders and patterns, as they were named.
+    """
+    from parquet_bloomwriter.verbs.for_each_file import missing
+
+    has_failed = code not in {ExitCode.OK, ExitCode.CHECK_FAILED}
+    return ExitCode.USAGE if has_failed and missing(inputs) else code
 
 
 def exit_code_of_run(failures: list[ExitCode], *, num_files: int, passed: bool) -> ExitCode:

@@ -301,6 +301,7 @@ class Options(PrintingOptions, total=False):
     dialect: Dialect
     murmur3_seed: int
     replace: bool
+    skip_missing: bool
     sample: int | float | None
     # Conditions, and what is shown.
     where: tuple[str, ...]

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack
 import click
 
 from bloomify.console.console import LINES, MOST_ENTRIES, OBJECT
-from bloomify.console.interruption import interruptible
+from bloomify.console.interruption import counted, interruptible
 from bloomify.console.messages import BUG_HINT, DEBUG, describe
-from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
+from bloomify.exits import ExitCode, exit_code_of, exit_code_of_inputs, exit_code_of_run
 from bloomify.options import as_of
 from bloomify.views.base import Document, document_of, failure_document, line_of, print_json
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
@@ -120,7 +120,7 @@ def rewrite_files(
         with console.bar.file(sizes[path]) as progress:
             return guarded(lambda: verb(path, progress, jobs, **destination), path=path)
 
-    with interruptible(console.bar):
+    with interruptible(console.bar), counted(len(places), lambda: run.num_done):
         console.bar.begin(num_files=len(places), num_bytes=sum(sizes.values()))
         code = run.take_all(
             for_each_task(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
@@ -186,7 +186,9 @@ def read_files(  # noqa: PLR0913  the frame's parts
             tables=found.tables,
             passed_over=found.passed_over,
         )
-        return run.take_all(_outcomes(locations, verb, jobs, console))
+        with counted(len(locations), lambda: run.num_done):
+            code = run.take_all(_outcomes(locations, verb, jobs, console))
+        return exit_code_of_inputs(code, inputs)
 
 
 def find(inputs: Sequence[str], state: AsOf) -> FoundFiles:
@@ -383,7 +385,8 @@ class _Run(Generic[R]):
         for outcome in outcomes:
             error = outcome.error
             if isinstance(error, BloomwriterError | OSError):
-                self._fail(error, path=outcome.path, output=outcome.output)
+                hint = "" if self.is_single else self.view.hint(error)
+                self._fail(error, path=outcome.path, output=outcome.output, consequence=hint)
             elif error is not None:  # `guarded` passes it on for its traceback.
                 raise error
             if outcome.report is not None:

@@ -69,6 +69,7 @@ _FILES_ONLY = {
     "regenerate_crc": "--regenerate-crc",
     "keep_time": "--keep-time",
     "plan": "--plan",
+    "skip_missing": "--skip-missing",
 }
 """Options of files that have no meaning for a table."""
 

@@ -299,7 +299,7 @@ def _blocks(values: int, options: FilterOptions) -> int:
 
 def plausible_values(footer: Footer, leaf: Leaf, row_group: int) -> int:
     """Return the number of values by the metadata, at most what the chunk's bytes can hold."""
-    chunk = footer.chunks.values[row_group, leaf.ordinal]
-    stored = max(int(chunk[ChunkField.TOTAL_COMPRESSED_SIZE]), 0)
+    place = (row_group, leaf.ordinal)
+    stored = max(footer.chunks.values.item(*place, ChunkField.TOTAL_COMPRESSED_SIZE), 0)
     credible = max(_TRUSTED_VALUES, _VALUES_PER_BYTE * stored)
-    return max(1, min(int(chunk[ChunkField.NUM_VALUES]), credible))
+    return max(1, min(footer.chunks.values.item(*place, ChunkField.NUM_VALUES), credible))

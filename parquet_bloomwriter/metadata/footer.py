@@ -59,6 +59,9 @@ _SIGNATURE_BYTES = 28
 """Bytes of the nonce (12) and GCM tag (16) after the metadata of a signed footer."""
 
 _ENCRYPTED = (ChunkField.CRYPTO_METADATA, ChunkField.ENCRYPTED_COLUMN_METADATA)
+_FIRST_ENCRYPTED, _PAST_ENCRYPTED = _ENCRYPTED[0], _ENCRYPTED[1] + 1
+"""The same fields as a slice, for they are neighbours."""
+
 _HIDDEN = (
     ChunkField.OFFSET_INDEX_OFFSET,
     ChunkField.OFFSET_INDEX_LENGTH,
@@ -154,7 +157,7 @@ class Footer:
     @property
     def is_signed(self) -> bool:
         """Whether columns are encrypted and the footer is signed, so that it must not change."""
-        return bool(self.file.has(FileField.ENCRYPTION_ALGORITHM)[0])
+        return bool(self.file.spans.item(0, FileField.ENCRYPTION_ALGORITHM, START) >= 0)
 
     @property
     def encrypted(self) -> NDArray[np.bool_]:
@@ -324,8 +327,8 @@ def _encrypted(chunks: Structs) -> NDArray[np.bool_]:
 
 
 def _hide_encrypted(chunks: Structs) -> None:
-    hidden = _encrypted(chunks)
-    if hidden.any():
+    if (chunks.spans[..., _FIRST_ENCRYPTED:_PAST_ENCRYPTED, START] >= 0).any():
+        hidden = _encrypted(chunks)
         for field in _HIDDEN:
             chunks.values[..., field][hidden] = ABSENT
             chunks.spans[..., field, :][hidden] = -1
@@ -337,9 +340,8 @@ def _in_order(table: Table) -> tuple[Structs, Structs, Structs] | None:
     Nearly always the schema comes first, then each row group with its c chunks. Return None if the
     structs are in another order.
     """
-    num_elements, num_row_groups = (
-        int(table.values[0, field]) for field in (FileField.SCHEMA, FileField.ROW_GROUPS)
-    )
+    num_elements = table.values.item(FileField.SCHEMA)
+    num_row_groups = table.values.item(FileField.ROW_GROUPS)
     rest = len(table.kinds) - 1 - num_elements
     if num_row_groups <= 0 or rest < 0 or rest % num_row_groups:
         return None

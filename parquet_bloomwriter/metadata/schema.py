@@ -118,6 +118,9 @@ class LogicalType(IntEnum):
     GEOGRAPHY = 18
 
 
+_NEWEST = max(LogicalType)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
     """A leaf column of a file."""
@@ -178,7 +181,7 @@ class Leaf:
     @property
     def has_unknown_logical_type(self) -> bool:
         """Return whether the logical type is unknown: parquet.thrift has no such member so far."""
-        return not 0 <= self.logical_type_id <= max(LogicalType)
+        return not 0 <= self.logical_type_id <= _NEWEST
 
     @property
     def is_float16(self) -> bool:

@@ -189,11 +189,13 @@ def has_only_abandoned(target: str) -> bool:
 
 def _find(target: str, *, may_be_late: bool) -> tuple[str, ...]:
     folder, name = os.path.split(target)
-    prefix = _prefix(name)
     try:
         names = _marked_names(folder, may_be_late=may_be_late)
     except (PermissionError, FileNotFoundError):  # writable, perhaps, or about to be made
         return ()
+    if not names:  # as nearly always
+        return ()
+    prefix = _prefix(name)
     return tuple(os.path.join(folder, found) for found in names if _is_marked(found, prefix))
 
 

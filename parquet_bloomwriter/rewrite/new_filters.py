@@ -10,7 +10,10 @@ import dataclasses
 import errno
 import re
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import numpy as np
 
 from parquet_bloomwriter.errors import MalformedFilter, UnsupportedFile
 from parquet_bloomwriter.filters.build import (
@@ -20,12 +23,18 @@ from parquet_bloomwriter.filters.build import (
     build_filter,
     holds_all_values,
 )
-from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.hashing import XXHASH
 from parquet_bloomwriter.kernels.layout import START
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import bloom_edit
 from parquet_bloomwriter.parallel import in_order
+from parquet_bloomwriter.rewrite.extents import have_pages
+from parquet_bloomwriter.rewrite.kept_filters import (
+    FilterPlace,
+    judged,
+    report_by_metadata,
+    why_too_full,
+)
 from parquet_bloomwriter.rewrite.plan import Copy, EmitFilter, make_draft
 from parquet_bloomwriter.rewrite.report import ChunkReport, Status
 from parquet_bloomwriter.rewrite.write import ExpectedFilter, digest_of
@@ -36,11 +45,12 @@ from parquet_bloomwriter.text import words_of
 from parquet_bloomwriter.values import MOST_READ_AHEAD, LeafReader, NotDecodable, is_near
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.progress import Progress
+    from parquet_bloomwriter.rewrite.kept_filters import Verdict
     from parquet_bloomwriter.rewrite.old_layout import Layout
     from parquet_bloomwriter.rewrite.plan import Chunk, Draft
     from parquet_bloomwriter.rewrite.write import Assembler
@@ -92,7 +102,7 @@ class ChunkWork:
 
     source: Source
     layout: Layout
-    options: dict[int, FilterOptions]
+    options: Mapping[int, FilterOptions]
     """Options of each chosen column by leaf ordinal, in the order chosen."""
 
     jobs: int
@@ -110,30 +120,69 @@ class ChunkWork:
         found = Candidates()
         existing = {(f.row_group, f.column): f for f in self.layout.existing}
         drafts = self._drafts()
+        verdicts = {} if replace else self._judged()
         doubtful: list[Chunk] = []
-        for ordinal in self.options:
-            for row_group in range(self.layout.footer.num_row_groups):
-                chunk = (row_group, ordinal)
-                settled = self._without_reading(chunk, has_filter=chunk in existing)
-                if settled is not None:
-                    found.settled[chunk] = settled
-                elif chunk not in existing:
-                    found.to_build[chunk] = ""
-                elif replace or (existing[chunk].problem is not None and chunk not in drafts):
-                    found.replace(existing[chunk], existing[chunk].problem or "")
-                else:
-                    doubtful.append(chunk)
+        for ordinal, row_group in product(self.options, range(self.layout.footer.num_row_groups)):
+            chunk = (row_group, ordinal)
+            old, report = existing.get(chunk), verdicts.get(chunk)
+            if not isinstance(report, ChunkReport):
+                report = self._without_reading(chunk, has_filter=old is not None)
+            if report is not None:
+                found.settled[chunk] = report
+            elif old is None:
+                found.to_build[chunk] = ""
+            elif isinstance(verdict := verdicts.get(chunk), str):
+                found.replace(old, verdict)
+            elif replace or (old.problem is not None and chunk not in drafts):
+                found.replace(old, old.problem or "")
+            else:
+                doubtful.append(chunk)
+
+        self._examine_all(doubtful, existing, drafts, found)
+        return found
+
+    def _examine_all(
+        self,
+        doubtful: Sequence[Chunk],
+        existing: Mapping[Chunk, StoredFilter],
+        drafts: frozenset[Chunk],
+        found: Candidates,
+    ) -> None:
+        """Look up every value in doubtful filters, and record what becomes of them in `found`."""
 
         def examine(chunk: Chunk) -> ChunkReport | str:
-            return self._examine(existing[chunk], is_draft=chunk in drafts)
+            outcome = self._examine(existing[chunk], is_draft=chunk in drafts)
+            if isinstance(outcome, str) or outcome.fpp is None:
+                return outcome
+            return why_too_full(outcome.fpp, outcome.num_bytes, self.options[chunk[1]]) or outcome
 
-        with self._each(doubtful, examine) as verdicts:
-            for chunk, verdict in verdicts:
-                if isinstance(verdict, str):
-                    found.replace(existing[chunk], verdict)
+        if not doubtful:
+            return
+        with self._each(doubtful, examine) as outcomes:
+            for chunk, outcome in outcomes:
+                if isinstance(outcome, str):
+                    found.replace(existing[chunk], outcome)
                 else:
-                    found.settled[chunk] = verdict
-        return found
+                    found.settled[chunk] = outcome
+
+    def _judged(self) -> dict[Chunk, Verdict]:
+        """Return what becomes of old filters by their headers and a few blocks."""
+        fixed, footer = self.layout.fixed, self.layout.footer
+        places = [
+            FilterPlace(
+                (old.row_group, old.column),
+                old.offset,
+                old.offset + old.header.length,
+                old.stop,
+                is_decoded=True,
+            )
+            for old in self.layout.existing
+            if old.column in self.options and old.header is not None and old.problem is None
+        ]
+        spans = np.array([(one.offset, one.stop) for one in places], np.int64).reshape(-1, 2)
+        is_free = (fixed.count(*spans.T) == 0) & ~have_pages(footer, spans)
+        free = [place for place, free in zip(places, is_free.tolist(), strict=True) if free]
+        return dict(judged(self.source, footer, self.options, free))
 
     def build_in_order(
         self, chunks: Iterable[Chunk]
@@ -164,12 +213,9 @@ class ChunkWork:
     def _without_reading(self, chunk: Chunk, *, has_filter: bool) -> ChunkReport | None:
         """Return the report of a chunk by its metadata alone; None if its values must be read."""
         footer = self.layout.footer
-        unsupported = why_no_filter(footer.leaves[chunk[1]])
-        if unsupported:
-            hint = "; it has one that must not be trusted: strip it" if has_filter else ""
-            return _skipped(chunk, unsupported + hint)
-        if footer.chunks.values[chunk][ChunkField.NUM_VALUES] <= 0:
-            return ChunkReport(row_group=chunk[0], status=Status.EMPTY)
+        report = report_by_metadata(footer, chunk, has_filter=has_filter)
+        if report is not None:
+            return report
         length = footer.chunks.spans[chunk][ChunkField.BLOOM_FILTER_LENGTH]
         if not has_filter and length[START] >= 0:
             return _skipped(chunk, _LONE_LENGTH)  # `strip` could not restore it.
@@ -192,7 +238,7 @@ class ChunkWork:
         )
 
     def _examine(self, old: StoredFilter, *, is_draft: bool) -> ChunkReport | str:
-        """Look up every value in an old filter; return a report, or a sentence on its fault."""
+        """Look up every value in an old filter; return a report, or why it is built anew."""
         chunk = (old.row_group, old.column)
         try:
             filter_ = self._old_bits(old, is_draft=is_draft)

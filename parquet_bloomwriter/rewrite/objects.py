@@ -111,11 +111,8 @@ def open_far_versions(
 
 @contextmanager
 def _open_on_s3(url: str) -> Iterator[OldOnS3]:
-    """Open an object on S3; a small one is read whole at once, as it will be sent whole."""
     place = object_path(url)
     with open_bucket(place.bucket).opened(place.key) as source:
-        if source.size < SMALLEST:
-            source.hold_all()
         yield OldOnS3(source, url)
 
 
@@ -124,6 +121,11 @@ class OldOnS3(OldVersion):
 
     source: S3Source
     jobs = REMOTE_JOBS
+
+    def hold_if_small(self) -> None:
+        """Read an object whole that is too small to be put together of parts."""
+        if self.source.size < SMALLEST:
+            self.source.hold_all()
 
     def store_report(self) -> StoreReport:
         """Return the requests and bytes that reading has needed."""

@@ -57,7 +57,8 @@ class Status(StrEnum):
     """A new filter was written."""
 
     KEPT = "kept"
-    """The existing filter contains every value of the chunk, and stays."""
+    """The existing filter stays: header, length, place and rate are as they should be. Its values
+    were read only where that leaves a doubt: see `kept_filters`."""
 
     EMPTY = "empty"
     """The chunk has no values, so it gets no filter."""
@@ -92,7 +93,9 @@ class ChunkReport:
     from the bits of the filter; None if no filter was built."""
 
     fpp: float | None = None
-    """Exact false positive probability of the filter, in [0, 1]; None without a filter."""
+    """False positive probability of the filter, in [0, 1]; None without a filter. It is exact for
+    new filters. Of a filter that is kept it may be that of its first bits, or the expected rate if
+    all values of the chunk are distinct."""
 
     is_unreadable: bool = False
     """Whether the chunk was skipped because its values cannot be read, by other readers neither: a
@@ -160,7 +163,7 @@ class ColumnReport:
 
     @property
     def achieved_fpp(self) -> float | None:
-        """Worst exact FPP of the filters, new and kept, in [0, 1]; None without filters."""
+        """Worst FPP of the filters, new and kept, in [0, 1]; None without filters."""
         return max((chunk.fpp for chunk in self.chunks if chunk.fpp is not None), default=None)
 
     @property
@@ -275,7 +278,7 @@ class AddReport(RewriteReport):
 
     JSON: ClassVar = (
         *(*_NEW_FILE, "num_rows", "num_row_groups", "num_built", "placement", "fallback"),
-        *("left_bytes", "warnings", "columns", "plan?"),
+        *("left_bytes", "missing_columns", "warnings", "columns", "plan?"),
     )
     num_rows: int
     """Number of rows of the file."""
@@ -299,6 +302,9 @@ class AddReport(RewriteReport):
     caution: str | None = None
     """The reason why bytes should not have moved, although the placement that was asked for moves
     them; None if there is none."""
+
+    missing_columns: tuple[str, ...] = ()
+    """Names that match no column of the file, and were left out (`skip_missing`)."""
 
     @property
     def num_built(self) -> int:
@@ -344,6 +350,8 @@ class AddReport(RewriteReport):
     def remarks(self) -> list[Remark]:
         """The reasons of skipped and replaced filters, and where filters lie; no warnings."""
         remarks = remarks_on(self)
+        if self.missing_columns:
+            remarks.append(Remark("missing", f"{listed_names(map(name, self.missing_columns))}"))
         if self.fallback:
             remarks.append(Remark("note", f"filters go to the end of the file: {self.fallback}"))
         if self.left_bytes:
@@ -513,7 +521,7 @@ class ColumnTotals:
     """The rates that filters of half the size would have, if they are near the rate asked for."""
 
     worst_fpp: float | None = None
-    """Worst exact FPP of all filters, new and kept, in [0, 1]; None without filters."""
+    """Worst FPP of all filters, new and kept, in [0, 1]; None without filters."""
 
     remarks: Counter[tuple[str, str]]
     """Pairs of a label (one word) and a reason, with the number of row groups."""
@@ -524,21 +532,22 @@ class ColumnTotals:
     @classmethod
     def of(cls, column: ColumnReport) -> ColumnTotals:
         """Sum up one column of one file."""
+        built = column.built
         return cls(
             name=column.name,
             asked_fpp=column.asked_fpp,
             num_row_groups=len(column.chunks),
-            num_built=len(column.built),
+            num_built=len(built),
             num_kept=column.count(Status.KEPT),
-            ndv=column.ndv or 0,
-            num_bytes=column.bytes_added,
-            num_bitset_bytes=sum(chunk.num_bytes for chunk in column.built),
-            num_needed_bytes=sum(_needed_bytes(chunk, column.asked_fpp) for chunk in column.built),
-            half_rates=tuple(_half_rates(column)),
+            ndv=sum(chunk.ndv or 0 for chunk in built),
+            num_bytes=sum(chunk.length for chunk in built),
+            num_bitset_bytes=sum(chunk.num_bytes for chunk in built),
+            num_needed_bytes=sum(_needed_bytes(chunk, column.asked_fpp) for chunk in built),
+            half_rates=tuple(_half_rates(built, column.asked_fpp)) if built else (),
             worst_fpp=column.achieved_fpp,
             remarks=Counter(remark for chunk in column.chunks if (remark := _remark_on(chunk))),
             notes=column.notes,
-            warnings=column.warnings,
+            warnings=column.warnings if built else (),
         )
 
     @property
@@ -592,14 +601,14 @@ def _needed_bytes(chunk: ChunkReport, fpp: float) -> int:
     return BYTES_PER_BLOCK * num_blocks_for(chunk.ndv or 0, fpp, sizing="exact", min_bytes=64)
 
 
-def _half_rates(column: ColumnReport) -> Iterator[float]:
+def _half_rates(built: Iterable[ChunkReport], asked_fpp: float) -> Iterator[float]:
     from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
     from parquet_bloomwriter.sbbf.sizing import MIN_BYTES, expected_fpp
 
-    for chunk in column.built:
+    for chunk in built:
         if chunk.num_bytes > MIN_BYTES["pow2"]:
             half = expected_fpp(chunk.ndv or 0, chunk.num_bytes // (2 * BYTES_PER_BLOCK))
-            if half <= _NEARLY * column.asked_fpp:
+            if half <= _NEARLY * asked_fpp:
                 yield half
 
 
@@ -621,7 +630,7 @@ def merge_totals(
 
 
 _SENTENCES = {
-    Status.KEPT: "the filters that are there contain every value; "
+    Status.KEPT: "the filters that are there stay: headers, places and rates are right; "
     "the option `replace` builds them anew",
     Status.EMPTY: "no values, so no filter",
 }
@@ -641,7 +650,7 @@ _ADDED_HINTS = {
     "NDV": "Distinct values per row group, summed",
     "bytes": "Headers and bitsets",
     "bits/value": "Bits of bitset per distinct value",
-    "worst FPP": "Worst exact rate of any filter, new or kept",
+    "worst FPP": "Worst rate of any filter, new or kept",
 }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.arguments import remedy_for
@@ -34,7 +35,6 @@ from parquet_bloomwriter.values import is_near
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from parquet_bloomwriter.filters.stored import ReadAt
     from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.rewrite.old_layout import Layout
     from parquet_bloomwriter.rewrite.plan import Plan
@@ -51,6 +51,9 @@ def rewrite_session(
 ) -> Iterator[RewriteSession]:
     """Open a file, an object or a buffer for rewriting, and view its footer; errors get the path.
 
+    `RewriteSession.layout` is found out when it is first needed: a file that needs nothing is not
+    asked for it.
+
     Args:
         source: A path, a URL (`s3://...`), or the file's bytes.
         destination: Where the new version goes; by default in place.
@@ -64,23 +67,10 @@ def rewrite_session(
     with _versions(source, destination, progress) as new, ExitStack() as resources:
         try:
             old = new.old.source
-            footer = read_footer(old)
-            layout = layout_of(
-                footer,
-                _reader(old, footer),
-                read_ranges=None if is_near(old) else old.read_ranges,
-            )
-            yield RewriteSession(new, layout, resources)
+            yield RewriteSession(new, read_footer(old, check_head=is_near(old)), resources)
         except FileProblem as error:
             error.path = error.path or new.old.path
             raise
-
-
-def _reader(source: Source, footer: Footer) -> ReadAt:
-    """Return the function that reads small pieces of the file; on a store, many at once."""
-    if is_near(source):
-        return source.read_at
-    return heads_at_once(source, footer, read_blocks(source))
 
 
 @contextmanager
@@ -131,17 +121,35 @@ def _refuse_keep_time(destination: Destination) -> None:
 class RewriteSession:
     """One file, object or buffer that is open for rewriting."""
 
-    def __init__(self, new: RewrittenFile, layout: Layout, resources: ExitStack) -> None:
-        """Take over the versions, the layout, and the resources to close.
+    def __init__(self, new: RewrittenFile, footer: Footer, resources: ExitStack) -> None:
+        """Take over the versions, the footer, and the resources to close.
 
         Args:
             new: The new version; it has the old one.
-            layout: What lies where in the old one.
+            footer: The footer of the old one.
             resources: What throws the new version away at the end.
         """
         self.new = new
-        self.layout = layout
+        self.footer = footer
         self._resources = resources
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Layout of the old version, found out when it is first needed.
+
+        Raises:
+            As `layout_of`.
+        """
+        old = self.new.old
+        if is_near(old.source):
+            return layout_of(self.footer, old.source.read_at)
+        old.hold_if_small()
+        read_footer(old.source)  # which also checks the first bytes, by a request of its own
+        return layout_of(
+            self.footer,
+            heads_at_once(old.source, self.footer, read_blocks(old.source)),
+            read_ranges=old.source.read_ranges,
+        )
 
     @property
     def source(self) -> Source:
@@ -155,7 +163,7 @@ class RewriteSession:
             As `RewrittenFile.begin`.
         """
         self._resources.callback(self.new.discard)
-        self.new.begin(self.layout.footer)
+        self.new.begin(self.footer)
         return self.new
 
     def carry_out(self, plan: Plan, *, changes: bool, dry_run: bool) -> RewriteFacts:

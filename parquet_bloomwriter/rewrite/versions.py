@@ -115,6 +115,9 @@ class OldVersion:
         self.path = path
         self.file = file
 
+    def hold_if_small(self) -> None:
+        """Read a small object of a store whole, before it is rewritten: it will be sent whole."""
+
     def fetch(self) -> None:
         """Copy the file to this machine, before all of it is read, where that saves requests."""
 
@@ -146,7 +149,7 @@ def open_on_disk(name: str) -> Iterator[OldVersion]:
     if is_pattern(name):
         raise not_found(name)
     with open_file(name) as file:
-        source = FileSource(file.path, file.fd, file.identity.size, name=name)
+        source = FileSource(file.given, file.fd, file.identity.size, name=name)
         yield OldVersion(source, name, file=file)
 
 
@@ -418,7 +421,9 @@ class NewOnDisk(RewrittenFile):
         """Remove what a killed run left beside the file, and renew stale checksums if asked for."""
         if self._destination.output is not None or self.old.file is None:
             return
-        path = self.old.file.path
+        path = self.old.file.given  # whose links have not been followed yet
+        if os.path.islink(path):  # noqa: PTH114  no object needed
+            path = self.old.file.path
         with suppress(OSError):  # it is a courtesy
             remove_stale(path)
         if self._destination.regenerate_crc and _checksum_file(path) and has_stale_crc(path):

@@ -6,13 +6,14 @@ Only regular files are read. What a path leads to is looked at before it is open
 alone can move a tape; a FIFO that takes its place in between must not block.
 """
 
-# ruff: noqa: PTH116  the steps are system calls, and spelled as such
+# ruff: noqa: PTH109, PTH116, PTH117, PTH118  the steps are system calls, and spelled as such
 from __future__ import annotations
 
 import contextlib
 import os
 import stat
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,7 +142,7 @@ class open_local:  # noqa: N801  a context manager, as a class because it is ent
             blame(error, self._name)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class OpenedFile:
     """A regular file that is open for reading, with its identity at the time of opening.
 
@@ -151,12 +152,20 @@ class OpenedFile:
 
     name: str
     """Path as the caller spelled it, for messages."""
-    path: str
-    """Absolute path after all symbolic links."""
+    given: str
+    """The same path, absolute, with its symbolic links."""
     fd: int
     """Open for reading; closed by `open_file`. `os.dup` it for readers that close theirs."""
     identity: FileIdentity = field(repr=False)
     """Identity of the file when it was opened."""
+
+    @cached_property
+    def path(self) -> str:
+        """Absolute path after all symbolic links, as they are when it is first asked for.
+
+        If they lead to another file by then, `check_unchanged` finds that out.
+        """
+        return os.path.realpath(self.given)
 
     def check_unchanged(self, same: Same = FileIdentity.__eq__) -> None:
         """Check that the open file, and the file at its path, are unchanged since it was opened.
@@ -202,12 +211,12 @@ def open_file(path: StrPath) -> Iterator[OpenedFile]:
     """
     name = os.fspath(path)
     check_regular(os.stat(name), name=name)  # before opening: that alone can move a tape
-    real = os.path.realpath(name)  # which does not lead to a pipe in /dev/fd
-    fd = os.open(real, OPEN_FLAGS)
+    fd = os.open(name, OPEN_FLAGS)
     try:
         found = os.fstat(fd)
         check_regular(found, name=name)
-        yield OpenedFile(name=name, path=real, fd=fd, identity=FileIdentity.of(found))
+        given = name if os.path.isabs(name) else os.path.join(os.getcwd(), name)
+        yield OpenedFile(name=name, given=given, fd=fd, identity=FileIdentity.of(found))
     finally:
         with contextlib.suppress(OSError):  # closed before the renaming on Windows
             os.close(fd)

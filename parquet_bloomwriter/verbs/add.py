@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import struct
+from collections.abc import Mapping
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
-from parquet_bloomwriter.arguments import check_jobs, rates_of
-from parquet_bloomwriter.column_names import choose_columns, settle_per_column
+from parquet_bloomwriter.arguments import check_jobs, names_of, rates_of
+from parquet_bloomwriter.caches import register
+from parquet_bloomwriter.column_names import (
+    EVERY_COLUMN,
+    choose_columns,
+    divide_names,
+    settle_per_column,
+)
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.build import FilterOptions
 from parquet_bloomwriter.filters.columns import notes_on
@@ -20,31 +28,31 @@ from parquet_bloomwriter.kernels.layout import STOP
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.rewrite.new_filters import ChunkWork, build_filters, final_draft
-from parquet_bloomwriter.rewrite.plan import Placement, make_draft, make_plan
-from parquet_bloomwriter.rewrite.report import AddReport, ColumnReport, Status
+from parquet_bloomwriter.rewrite.kept_filters import settle
+from parquet_bloomwriter.rewrite.new_filters import (
+    BuildResult,
+    ChunkWork,
+    build_filters,
+    final_draft,
+)
+from parquet_bloomwriter.rewrite.plan import Draft, Placement, make_draft, make_plan, unchanged
+from parquet_bloomwriter.rewrite.report import AddReport, ColumnReport
 from parquet_bloomwriter.rewrite.session import rewrite_session
 from parquet_bloomwriter.rewrite.versions import Destination, Input, StrPath
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes, initial_num_blocks
-from parquet_bloomwriter.text import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.hashing import Dialect
-    from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.metadata import Footer, Leaf, Schema
     from parquet_bloomwriter.progress import Progress
-    from parquet_bloomwriter.rewrite.new_filters import BuildResult, Candidates
-    from parquet_bloomwriter.rewrite.plan import Chunk, Draft, Plan
+    from parquet_bloomwriter.rewrite.new_filters import Candidates
+    from parquet_bloomwriter.rewrite.plan import Chunk, Plan
     from parquet_bloomwriter.rewrite.report import ChunkReport, RewriteFacts
     from parquet_bloomwriter.rewrite.session import RewriteSession
     from parquet_bloomwriter.sbbf import Sizing
-
-
-_FAR_ABOVE = 2
-"""A note is made if the exact rate of a kept filter is more than so many times the asked rate.
-Filters of writers that size them by the usual formula have 1.5 times the rate."""
 
 
 _NUMBERS = {
@@ -86,6 +94,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
     replace: bool = False,
+    skip_missing: bool = False,
     copy_unchanged: bool = True,
     overwrite: bool = False,
     force: bool = False,
@@ -127,7 +136,11 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             readers ignore or fail on; `probe` and `read_table` ask them if given the same dialect.
         murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, for "murmur3". No header holds it: it
             must be given again to look values up.
-        replace: Build filters anew where there are some already.
+        replace: Build filters anew where there are some already. Otherwise these are kept if their
+            header, length and place are right and their rate is at most twice `fpp`, without a look
+            at the values, which `verify` takes.
+        skip_missing: Leave out names that match no column of this file, also in `exclude` and among
+            the names of `fpp` and `ndv`; the report has those of `columns`.
         copy_unchanged: Write `output` even if no filter was built.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
@@ -163,59 +176,88 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         regenerate_crc=regenerate_crc,
         keep_time=keep_time,
     )
-    options = _filter_options(HashKind(dialect, murmur3_seed), sizing, max_bytes)
+    options = _filter_options(dialect, murmur3_seed, sizing, max_bytes)
     if placement is not None and placement not in get_args(Placement):
         raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
     check_jobs(jobs)
+    asked = (
+        columns if columns is None or isinstance(columns, str) else names_of(columns),
+        exclude if isinstance(exclude, str) else names_of(exclude),
+        options,
+        _as_key(rates_of(fpp)),
+        _as_key(ndv),
+        skip_missing,
+    )
     wrote = None if progress is None else progress.wrote
     with rewrite_session(source, destination, progress=wrote) as session:
-        layout = session.layout
-        leaves = layout.footer.leaves
-        chosen = choose_columns(leaves, columns, exclude)
-        if dry_run:
-            session.new.check_target()
+        chosen, per_column, absent = _choices(session.footer.schema, *asked)
+        settled = None
+        if output is None and not replace:
+            settled = settle(session.source, session.footer, per_column)
+        if settled is not None:
+            outcome = _untouched(session, settled, placement, dry_run=dry_run, progress=progress)
         else:
-            session.new.choose_target()
-        work = ChunkWork(
-            source=session.source,
-            layout=layout,
-            options=_column_options(leaves, chosen, options, fpp, ndv),
-            jobs=jobs or session.new.jobs or default_jobs(),
-        )
-        candidates = work.find_candidates(replace=replace)
-        draft = make_draft(
-            layout,
-            sorted(candidates.to_build),
-            placement or session.new.placement,
-            drops=list(candidates.to_drop.values()),
-            insists=placement is not None,
-        )
-        built, draft, plan, facts = _build_and_write(
-            session,
-            work,
-            candidates,
-            draft,
-            copies=output is not None and copy_unchanged,
-            dry_run=dry_run,
-            progress=progress,
-        )
+            if dry_run:
+                session.new.check_target()
+            else:
+                session.new.choose_target()
+            layout = session.layout
+            work = ChunkWork(
+                source=session.source,
+                layout=layout,
+                options=per_column,
+                jobs=jobs or session.new.jobs or default_jobs(),
+            )
+            candidates = work.find_candidates(replace=replace)
+            draft = make_draft(
+                layout,
+                sorted(candidates.to_build),
+                placement or session.new.placement,
+                drops=list(candidates.to_drop.values()),
+                insists=placement is not None,
+            )
+            outcome = _build_and_write(
+                session,
+                work,
+                candidates,
+                draft,
+                copies=output is not None and copy_unchanged,
+                dry_run=dry_run,
+                progress=progress,
+            )
+        built, draft, plan, facts = outcome
+        footer, is_on_store = session.footer, session.new.placement == "end"
+        notes = _notes_on_new(footer, chosen, built.reports, plan, is_on_store=is_on_store)
         return AddReport(
-            num_rows=max(int(layout.footer.file.value(FileField.NUM_ROWS)[0]), 0),
-            num_row_groups=layout.footer.num_row_groups,
+            num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
+            num_row_groups=footer.num_row_groups,
             placement=draft.placement,
             fallback=draft.fallback,
             caution=draft.caution,
             left_bytes=draft.left_bytes if plan else 0,
-            columns=_column_reports(
-                layout.footer,
-                chosen,
-                work.options,
-                built.reports,
-                plan,
-                is_on_store=session.new.placement == "end",
-            ),
+            missing_columns=absent,
+            columns=_column_reports(chosen, per_column, built.reports, plan, notes),
             **facts,
         )
+
+
+def _untouched(
+    session: RewriteSession,
+    reports: dict[Chunk, ChunkReport],
+    placement: Placement | None,
+    *,
+    dry_run: bool,
+    progress: Progress | None,
+) -> tuple[BuildResult, Draft, Plan | None, RewriteFacts]:
+    """Leave a file as it is of which no column chunk needs a filter; see `_build_and_write`."""
+    if progress is not None:
+        progress.begin(num_bytes=0, num_filters=0)
+    plan = unchanged(session.footer) if dry_run else None
+    data = None if dry_run else session.keep()
+    facts = session.facts(plan, changes=False, written=False, dry_run=dry_run, data=data)
+    placed = placement or session.new.placement
+    draft = Draft(placement=placed, fallback=None, insertions=(), drops=(), skips=())
+    return BuildResult(reports=reports, drops={}), draft, plan, facts
 
 
 def _build_and_write(  # noqa: PLR0913  one step of the verb
@@ -279,57 +321,67 @@ def _build_and_write(  # noqa: PLR0913  one step of the verb
     return built, draft, plan, facts
 
 
-def _column_reports(  # noqa: PLR0913  what one step of the verb knows
-    footer: Footer,
+def _column_reports(
     leaves: Sequence[Leaf],
     options: Mapping[int, FilterOptions],
     reports: Mapping[Chunk, ChunkReport],
     plan: Plan | None,
-    *,
-    is_on_store: bool,
+    notes: Mapping[int, tuple[str, ...]],
 ) -> tuple[ColumnReport, ...]:
-    """Return the reports of the columns, with the offsets of new filters from the plan."""
-    placed = {(place.row_group, place.column): place for place in plan.filters} if plan else {}
-    chunks = dict(reports)
-    for chunk, place in placed.items():
-        chunks[chunk] = dataclasses.replace(chunks[chunk], offset=place.offset)
-    with_new = {column for _, column in placed}
-    adjacent = adjacent_columns((one.column, one.offset, one.length) for one in placed.values())
-    said_of = min(adjacent, default=None)  # it is said once, though it concerns all of them
-    exact = {
-        column
-        for (_, column), report in reports.items()
-        if report.num_bytes & (report.num_bytes - 1) and column in with_new
-    }
-    is_sorted = set(_sorted_columns(footer, [leaf for leaf in leaves if leaf.ordinal in with_new]))
-    is_slow = plan is not None and _slow_down_scans(footer, plan, is_on_store=is_on_store)
+    """Return the reports of the columns, with the offsets of new filters from the plan.
+
+    Args:
+        leaves: The chosen columns.
+        options: Their options, by leaf ordinal.
+        reports: The reports of their column chunks.
+        plan: The plan; None if the file is left as it is.
+        notes: Notes on columns, by leaf ordinal.
+    """
+    chunks: dict[int, dict[int, ChunkReport]] = {leaf.ordinal: {} for leaf in leaves}
+    for (row_group, column), report in reports.items():
+        chunks[column][row_group] = report
+    for place in plan.filters if plan else ():
+        report = chunks[place.column][place.row_group]
+        chunks[place.column][place.row_group] = dataclasses.replace(report, offset=place.offset)
     return tuple(
         ColumnReport(
             name=leaf.name,
             ordinal=leaf.ordinal,
             physical_type=leaf.physical_type.name,
             asked_fpp=options[leaf.ordinal].fpp,
-            chunks=tuple(chunks[row, leaf.ordinal] for row in range(footer.num_row_groups)),
-            notes=(
-                *(
-                    notes_on(
-                        leaf,
-                        is_adjacent=leaf.ordinal == said_of,
-                        is_exact=leaf.ordinal in exact,
-                    )
-                    if leaf.ordinal in with_new
-                    else ()
-                ),
-                *([_SORTED] if leaf.ordinal in is_sorted else []),
-                *_notes_on_kept(
-                    (reports[row, leaf.ordinal] for row in range(footer.num_row_groups)),
-                    options[leaf.ordinal].fpp,
-                ),
-                *([_BETWEEN] if is_slow and leaf.ordinal in with_new else []),
-            ),
+            chunks=tuple(report for _, report in sorted(chunks[leaf.ordinal].items())),
+            notes=notes.get(leaf.ordinal, ()),
         )
         for leaf in leaves
     )
+
+
+def _notes_on_new(
+    footer: Footer,
+    leaves: Sequence[Leaf],
+    reports: Mapping[Chunk, ChunkReport],
+    plan: Plan | None,
+    *,
+    is_on_store: bool,
+) -> dict[int, tuple[str, ...]]:
+    """Return the notes on the columns that get new filters, by leaf ordinal."""
+    if plan is None or not plan.filters:
+        return {}
+    adjacent = adjacent_columns((one.column, one.offset, one.length) for one in plan.filters)
+    said_of = min(adjacent, default=None)  # it is said once, though it concerns all of them
+    with_new = {place.column for place in plan.filters}
+    exact = {column for (_, column), one in reports.items() if one.num_bytes & (one.num_bytes - 1)}
+    concerned = [leaf for leaf in leaves if leaf.ordinal in with_new]
+    is_sorted = set(_sorted_columns(footer, concerned))
+    is_slow = _slow_down_scans(footer, plan, is_on_store=is_on_store)
+    return {
+        leaf.ordinal: (
+            *notes_on(leaf, is_adjacent=leaf.ordinal == said_of, is_exact=leaf.ordinal in exact),
+            *([_SORTED] if leaf.ordinal in is_sorted else []),
+            *([_BETWEEN] if is_slow else []),
+        )
+        for leaf in concerned
+    }
 
 
 def _slow_down_scans(footer: Footer, plan: Plan, *, is_on_store: bool) -> bool:
@@ -385,42 +437,83 @@ def _looks_sorted(footer: Footer, leaf: Leaf) -> bool:
     return all(high < low for (_, high), (low, _) in pairwise(bounds))
 
 
-def _notes_on_kept(chunks: Iterable[ChunkReport], asked: float) -> Iterator[str]:
-    """Yield notes on kept filters whose rate is far above the asked rate."""
-    kept = (one.fpp for one in chunks if one.status is Status.KEPT)
-    worst = max((fpp for fpp in kept if fpp is not None), default=0.0)
-    if worst > _FAR_ABOVE * asked:
-        yield (
-            f"filters were kept that let up to {percent(worst)} of absent values pass, where "
-            f"{percent(asked)} is asked for; the option `replace` builds them anew"
-        )
-
-
-def _filter_options(kind: HashKind, sizing: Sizing, max_bytes: int) -> FilterOptions:
+@lru_cache(maxsize=8)
+def _filter_options(
+    dialect: Dialect, murmur3_seed: int, sizing: Sizing, max_bytes: int
+) -> FilterOptions:
     """Return the options that all columns share.
 
     Raises:
         InvalidArgument: If they are out of range, or exclude each other.
     """
-    if kind.dialect == "murmur3" and sizing != "pow2":
+    kind = HashKind(dialect, murmur3_seed)
+    if dialect == "murmur3" and sizing != "pow2":
         raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
     check_max_bytes(max_bytes)
     return FilterOptions(max_bytes=max_bytes, sizing=sizing, hash_kind=kind)
 
 
-def _column_options(
-    leaves: Sequence[Leaf],
-    chosen: Sequence[Leaf],
+_T = TypeVar("_T")
+_PerColumn: TypeAlias = "_T | tuple[tuple[str, _T], ...]"
+"""A value for all columns, or pairs of names and values."""
+
+
+def _as_key(given: _T | Mapping[str, _T]) -> _PerColumn[_T]:
+    """Return an option for all columns, or by name, as a key of a cache."""
+    return tuple(given.items()) if isinstance(given, Mapping) else given
+
+
+def _of_columns(leaves: Sequence[Leaf], given: _PerColumn[_T]) -> _PerColumn[_T]:
+    """Return an option without the names that match no column."""
+    if not isinstance(given, tuple):
+        return given
+    named = [(name, value) for name, value in given if name != EVERY_COLUMN]
+    present, _ = divide_names(leaves, [name for name, _ in named])
+    return tuple((name, value) for name, value in given if name in {EVERY_COLUMN, *present})
+
+
+@lru_cache(maxsize=64, typed=True)
+def _choices(  # noqa: PLR0913, PLR0917  what the choice depends on
+    schema: Schema,
+    columns: str | tuple[str, ...] | None,
+    exclude: str | tuple[str, ...],
     options: FilterOptions,
-    fpp: Rate | Mapping[str, Rate],
-    ndv: int | Mapping[str, int] | None,
-) -> dict[int, FilterOptions]:
-    """Return the options of each chosen column by leaf ordinal, in the order chosen."""
-    rates = settle_per_column(leaves, chosen, rates_of(fpp), default=options.fpp)
-    counts = settle_per_column(leaves, chosen, ndv, default=None)
+    rates: _PerColumn[float],
+    counts: _PerColumn[int | None],
+    skip_missing: bool,  # noqa: FBT001  a part of the key
+) -> tuple[tuple[Leaf, ...], Mapping[int, FilterOptions], tuple[str, ...]]:
+    """Choose the columns of a file, and find the options of each.
+
+    Returns:
+        The columns; their options by leaf ordinal, in the order chosen; and the names that match no
+        column, if these are left out. Files of a folder have few schemas, so the choice is kept.
+
+    Raises:
+        ColumnNotFound: If a name matches nothing, or is ambiguous.
+        InvalidArgument: If an option is out of range, or all columns are excluded.
+    """
+    leaves = schema.leaves
+    absent: tuple[str, ...] = ()
+    if skip_missing:
+        if columns is not None:
+            columns, absent = divide_names(leaves, columns)
+        exclude, _ = divide_names(leaves, exclude)
+        rates, counts = _of_columns(leaves, rates), _of_columns(leaves, counts)
+    if absent and not columns:
+        return (), {}, absent
+    chosen = choose_columns(leaves, columns, exclude)
+    rate_of_leaf = settle_per_column(
+        leaves,
+        chosen,
+        dict(rates) if isinstance(rates, tuple) else rates,
+        default=options.fpp,
+    )
+    count_of_leaf = settle_per_column(
+        leaves, chosen, dict(counts) if isinstance(counts, tuple) else counts, default=None
+    )
     settled = {}
     for leaf in chosen:
-        rate, count = rates[leaf], counts[leaf]
+        rate, count = rate_of_leaf[leaf], count_of_leaf[leaf]
         settled[leaf.ordinal] = dataclasses.replace(options, fpp=rate, ndv=count)
         initial_num_blocks(  # Raises InvalidArgument where an option is out of range.
             1 if count is None else count,
@@ -428,4 +521,7 @@ def _column_options(
             sizing=options.sizing,
             max_bytes=options.max_bytes,
         )
-    return settled
+    return chosen, settled, absent
+
+
+register(_choices.cache_clear)

@@ -1,6 +1,6 @@
 """One verb over many files: each atomic on its own, and one bad file does not stop the others."""
 
-# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH119, PTH120  paths stay spelled as they were given
+# ruff: noqa: PTH112, PTH113, PTH114, PTH116, PTH118, PTH119, PTH120  paths stay as they are spelled
 from __future__ import annotations
 
 import errno
@@ -265,7 +265,8 @@ def _backups_among(files: Iterable[InputFile]) -> set[str]:
 
     Files that are named themselves, or on a store, are never taken for backups.
     """
-    real = {one.path: os.path.realpath(one.path) for one in files if not is_far(one.path)}
+    real_path = _RealPaths()
+    real = {one.path: real_path(one.path) for one in files if not is_far(one.path)}
     originals = set(real.values())
     found = (one.path for one in files if one.is_found and one.path in real)
     return {path for path in found if is_backup(real[path], originals)}
@@ -387,13 +388,29 @@ def find_files(inputs: Iterable[str], leftovers: Leftovers | None = None) -> lis
         InvalidArgument: If an input matches nothing.
         OSError: If a folder cannot be listed.
     """
-    left = Leftovers() if leftovers is None else leftovers
+    left, real = Leftovers() if leftovers is None else leftovers, _RealPaths()
     files: dict[str, InputFile] = {}
     for given in inputs:
         for found in _expand(given, left):
-            one = found.path if is_far(found.path) else os.path.realpath(found.path)
-            files.setdefault(one, found)
+            files.setdefault(real(found.path), found)
     return list(files.values())
+
+
+class _RealPaths(dict[str, str]):
+    """Paths after all symbolic links; a URL stands for itself. Folders are looked at only once."""
+
+    def __call__(self, path: str) -> str:
+        """Return the real path of a file."""
+        if is_far(path):
+            return path
+        if os.path.islink(path):
+            return os.path.realpath(path)
+        folder, name = os.path.split(path)
+        return os.path.join(self[folder], name)
+
+    def __missing__(self, folder: str) -> str:
+        self[folder] = real = os.path.realpath(folder)
+        return real
 
 
 def is_folder_or_pattern(given: str) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Invoke
 
+ROOT = Path(__file__).parents[2]
 UNCHANGED = "The file was left unchanged."
 
 
@@ -51,6 +52,34 @@ def test_no_such_file(invoke: Invoke, verb: list[str]) -> None:
     columns = ["--columns", "id"] if verb == ["add"] else []
     result = invoke(*verb, "nosuch.parquet", *columns)
     check(result, 2, "nosuch.parquet: there is no such file. Check the name.")
+
+
+def test_what_is_not_there_has_one_exit_code(events: Path, invoke: Invoke) -> None:
+    """A file, a folder, a pattern; alone, and beside a file that is there."""
+    verbs = [
+        ["add", "--columns", "id"],
+        *(["strip"], ["repair"], ["inspect"], ["verify"], ["advise"]),
+        *(["probe", "--where", "id = 1"], ["get", "--where", "id = 1"]),
+    ]
+    before = events.read_bytes()
+    for verb, *options in verbs:
+        for absent in ("nosuch.parquet", "nosuch/", "nosuch*.parquet"):
+            for inputs in ([absent], [events.name, absent]):
+                assert invoke(verb, *inputs, *options).exit_code == 2, (verb, inputs)
+    assert events.read_bytes() == before
+    (events.parent / "text.parquet").write_text("this is no Parquet file, but long enough")
+    assert invoke("inspect", events.name, "text.parquet").exit_code == 3
+    assert invoke("inspect", events.name, "text.parquet", "nosuch.parquet").exit_code == 2
+
+
+def test_there_is_one_table_of_exit_codes(invoke: Invoke) -> None:
+    codes = {int(code) for code in ExitCode}
+    page = (ROOT / "docs/reference/output.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d[\d, ]*) \|", page.partition("## Exit codes")[2], re.MULTILINE)
+    assert {int(code) for row in rows for code in row.split(",")} == codes
+    shown = invoke("--help-all").stdout.partition("Exit codes:")[2].partition("\n\n")[0]
+    listed = re.findall(r"^ +(\d+) |\((\d+):", shown, re.MULTILINE)
+    assert {int(code) for pair in listed for code in pair if code} == codes
 
 
 @pytest.mark.parametrize("columns", [["--columns", "id"], []])

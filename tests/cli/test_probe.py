@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -215,7 +216,8 @@ def test_files_that_cannot_be_read_might_match(invoke: Invoke) -> None:
 @pytest.mark.usefixtures("folder")
 def test_if_all_files_fail_the_code_is_that_of_the_first(folder: Path, invoke: Invoke) -> None:
     (folder / "text.parquet").write_text("this is no Parquet file, but long enough")
-    result = invoke("probe", "text.parquet", "none.parquet", "--where", "id = 1")
+    shutil.copy(folder / "text.parquet", folder / "more.parquet")
+    result = invoke("probe", "text.parquet", "more.parquet", "--where", "id = 1")
     assert (result.exit_code, result.stdout) == (4, "")
     result = invoke("probe", "none.parquet", "text.parquet", "--where", "id = 1", "--files")
     assert (result.exit_code, result.stdout) == (2, "none.parquet\ntext.parquet\n")

@@ -187,7 +187,8 @@ def test_verify_is_interrupted(files: list[str]) -> None:
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=20)
     assert (process.returncode, stdout) == (130, "")
-    assert stderr.replace("checking\n", "") == "bloomify: interrupted.\n"
+    after = " after 0 of 2 files" if files[1:] else ""
+    assert stderr.replace("checking\n", "") == f"bloomify: interrupted{after}.\n"
 
 
 def test_nobody_reads_on(events: Path, listing: Callable[[], dict[str, bytes]]) -> None:
@@ -269,7 +270,8 @@ def test_interrupted(
     assert len(during) == len(before) + len(files)
     assert listing() == before
     assert (process.returncode, stdout) == (code, "")
-    message = "interrupted. Files that are not reported as done were left unchanged."
+    after = " after 0 of 2 files" if files[1:] else ""
+    message = f"interrupted{after}. Files that are not reported as done were left unchanged."
     assert stderr == f"bloomify: {message}\n"
 
 
@@ -309,6 +311,37 @@ session.RewriteSession.begin = interrupted
 from bloomify.main import main
 main()
 """
+
+
+INTERRUPTED_AT_THE_THIRD = """
+from parquet_bloomwriter.rewrite import session
+
+begin, done = session.RewriteSession.begin, []
+
+def interrupted(*arguments):
+    if len(done) == 2:
+        raise KeyboardInterrupt
+    done.append(arguments)
+    return begin(*arguments)
+
+session.RewriteSession.begin = interrupted
+from bloomify.main import main
+main()
+"""
+
+
+def test_an_interruption_says_how_many_files_were_done(events: Path) -> None:
+    for number in range(4):
+        events.with_name(f"{number}.parquet").write_bytes(events.read_bytes())
+    arguments = [sys.executable, "-c", INTERRUPTED_AT_THE_THIRD, ".", "--columns", "id"]
+    done = subprocess.run(
+        [*arguments, "--jobs", "1"], capture_output=True, encoding="utf-8", check=False
+    )
+    assert (done.returncode, done.stdout.count("2 filters added")) == (130, 2)
+    assert done.stderr == (
+        "bloomify: interrupted after 2 of 5 files. Files that are not reported as done were left "
+        "unchanged.\n"
+    )
 
 
 def test_an_interruption_says_what_is_known_of_files(events: Path) -> None:

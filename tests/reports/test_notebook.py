@@ -62,7 +62,8 @@ def test_what_was_not_added_is_explained() -> None:
     lines = seen(replace(report, columns=columns, fallback="chunks overlap")).remarks
     assert lines == [
         (
-            "kept: id (row group 0): the filters that are there contain every value; "
+            "kept: id (row group 0): the filters that are there stay: headers, places and rates "
+            "are right; "
             "the option `replace` builds them anew"
         ),
         "skipped: id (row group 1): the codec is unknown",

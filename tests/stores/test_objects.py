@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import bloomify, inspect, repair, strip, verify
+from parquet_bloomwriter import bloomify, for_each_file, inspect, repair, strip, verify
 from parquet_bloomwriter.errors import (
     FileChanged,
     InvalidArgument,
@@ -161,6 +162,34 @@ def test_a_dry_run_tells_what_writing_costs(store: Store, bucket: str, use: Use)
         up = sum(one.bytes_up for one in sent if one.operation == "UploadPart")
         assert up == plan.planned[2]
         assert plan.copied == len(LARGE) - len(LARGE[footer_start(LARGE) :])
+
+
+def test_objects_that_have_their_filters_take_one_or_two_requests(
+    store: Store, bucket: str, use: Use
+) -> None:
+    """One for the end of the object; one for the filters, if these do not lie in it.
+
+    Large filters lie far apart, and take a request each, at the same time.
+    """
+    use(store)
+    several = written(300_000, row_groups=6)  # filters of 64 KiB
+    keys = [f"lake/{number}.parquet" for number in range(4)]
+    client = store.client()
+    for key, data in zip(keys, (SMALL, SMALL, LARGE, several), strict=True):
+        client.put_object(Bucket=bucket, Key=key, Body=data)
+        bloomify(f"s3://{bucket}/{key}", ["id", "v"], fpp=0.02)
+    with Proxy(store) as proxy:
+        use(proxy.store)
+        proxy.forget()
+        outcomes = list(
+            for_each_file(
+                f"s3://{bucket}/lake/", lambda path: bloomify(path, ["id", "v"], fpp=0.02)
+            )
+        )
+        assert [outcome.report and outcome.report.written for outcome in outcomes] == [False] * 4
+        counts = Counter(one.key for one in proxy.requests if one.operation != "ListObjectsV2")
+        assert counts == dict(zip(keys, (1, 1, 1 + 4, 2), strict=True))
+        assert all(one.bytes_down < 1 << 20 for one in proxy.requests)
 
 
 def footer_start(data: bytes) -> int:

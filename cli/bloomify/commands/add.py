@@ -33,6 +33,7 @@ from bloomify.table_runner import (
     write_table,
 )
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
+from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,6 +65,12 @@ _filter_options = all_of(
         section_="Which filters",
         help_="Columns that get no filters, named as for --columns. Repeatable.",
         brief="Columns that get no filters.",
+    ),
+    _which(
+        "--skip-missing",
+        is_flag=True,
+        help="Pass over columns that a file lacks, and patterns that match none in it. They are "
+        "counted at the end.",
     ),
     _which(
         "--fpp",
@@ -121,8 +128,9 @@ _filter_options = all_of(
         "--replace",
         is_flag=True,
         is_rare=True,
-        help="Build existing filters anew. Without this option, they are checked, and kept if they "
-        "contain every value. 'strip' does not bring the old ones back.",
+        help="Build existing filters anew. Without this option, filters are kept if header, length "
+        "and place are right, and the rate is at most twice --fpp; 'verify' looks up every value. "
+        "'strip' does not bring the old ones back.",
     ),
 )
 
@@ -154,6 +162,8 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
     if options["dialect"] == "murmur3":
         console.note(_MURMUR3)
 
+    from parquet_bloomwriter import bloomify
+
     def build(
         path: str,
         progress: FileProgress,
@@ -161,8 +171,6 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
         /,
         **destination: Unpack[DestinationOptions],
     ) -> AddReport:
-        from parquet_bloomwriter import bloomify
-
         return bloomify(
             path,
             **choose(path),
@@ -170,13 +178,17 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
             dialect=options["dialect"],
             murmur3_seed=options["murmur3_seed"],
             replace=options["replace"],
+            skip_missing=options["skip_missing"],
             jobs=jobs,
             progress=progress,
             **destination,
         )
 
     view = AddView(with_plan=options["plan"])
-    ctx.exit(rewrite_files(inputs, build, view, options, console))
+    code = rewrite_files(inputs, build, view, options, console)
+    for name in view.in_no_file:
+        console.error(f'warning: no file has a column "{safe(name)}".')
+    ctx.exit(code)
 
 
 def _add_to_table(ctx: click.Context, table: str, options: Options, console: Console) -> ExitCode:

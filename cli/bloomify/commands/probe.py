@@ -12,7 +12,7 @@ import click
 from bloomify.console.console import Console
 from bloomify.console.help import Reading, section
 from bloomify.console.interruption import interruptible
-from bloomify.exits import exit_code_of_run, exit_code_of_search
+from bloomify.exits import exit_code_of_inputs, exit_code_of_run, exit_code_of_search
 from bloomify.options import (
     all_of,
     as_of,
@@ -107,7 +107,7 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Opti
     note_passed_over(found.passed_over, console)
     might = any(file.error is None for file in report.might_match)
     code = exit_code_of_run(failures.codes, num_files=len(report.files), passed=might)
-    ctx.exit(exit_code_of_search(code, found.passed_over))
+    ctx.exit(exit_code_of_inputs(exit_code_of_search(code, found.passed_over), inputs))
 
 
 def _probe(locations: Sequence[Location], condition: Expression, options: Options) -> ProbeReport:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import click
 
 from bloomify.console.console import complain
-from bloomify.console.interruption import interruption_code
+from bloomify.console.interruption import interruption_code, interruption_text
 from bloomify.console.messages import BUG_HINT, DEBUG, describe
 from bloomify.exits import ExitCode, exit_code_of
 from parquet_bloomwriter.text import nearest, safe
@@ -247,7 +247,7 @@ class Verbs(LazyGroup):
             others = "Other files" if notes else "Files"
             left = f" {others} that are not reported as done were left unchanged."
             known = "".join(notes) + ("" if reads_only else left)
-            self._leave(ctx, f"interrupted.{known}", interruption_code(error))
+            self._leave(ctx, interruption_text(error) + known, interruption_code(error))
         except Exception as error:
             if os.environ.get(DEBUG):
                 raise

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from bloomify.exits import ExitCode
+from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
     from parquet_bloomwriter.progress import Bar
@@ -53,13 +54,37 @@ def interruptible(bar: Bar) -> Iterator[None]:
         with bar:
             yield
     except RuntimeError as error:
-        # A signal within a wait for threads can leave it without its lock, which says so.
+        # A signal within a wait for threads can leave it without its lock, which says so; `counted`
+        # knows that, too.
         if isinstance(error.__context__, KeyboardInterrupt):
             raise error.__context__ from None
         raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def counted(num_files: int, done: Callable[[], int]) -> Iterator[None]:
+    """Let an interruption of the block say how many files were done before it.
+
+    Args:
+        num_files: Number of all files; a single file is not counted.
+        done: Returns the number of files that are done.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, RuntimeError) as error:
+        reason = error.__context__ if isinstance(error, RuntimeError) else error
+        if isinstance(reason, KeyboardInterrupt) and num_files > 1:
+            late = sum(note.endswith(": done") for note in getattr(reason, "__notes__", ()))
+            reason.args = (f"after {done() + late:,} of {count(num_files, 'file')}",)
+        raise
+
+
+def interruption_text(error: KeyboardInterrupt) -> str:
+    """Return one sentence on an interruption."""
+    return " ".join(["interrupted", *map(str, error.args)]) + "."
 
 
 def interruption_code(error: KeyboardInterrupt) -> ExitCode:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from bloomify.console.table import paragraphs, remarks_text, table
 from bloomify.views.new_file import NewFileView, with_options
+from parquet_bloomwriter.errors import ColumnNotFound
 from parquet_bloomwriter.reports.summary import Remark
 from parquet_bloomwriter.rewrite.report import (
     ColumnTotals,
@@ -15,7 +16,7 @@ from parquet_bloomwriter.rewrite.report import (
     merge_totals,
     plan_table,
 )
-from parquet_bloomwriter.text import count, growth_warning, listed_names, name, row_groups
+from parquet_bloomwriter.text import count, growth_warning, listed_names, name, row_groups, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport
     from parquet_bloomwriter.reports.summary import Table
     from parquet_bloomwriter.rewrite.report import PlacedStep
+
+
+_NAMED = 3
+"""Most files that are named of those that lack a column."""
 
 
 @dataclass(kw_only=True)
@@ -38,6 +43,11 @@ class AddView(NewFileView["AddReport"]):
     """Size of all files before, bytes; the next field is the size after."""
 
     size_after: int = 0
+
+    missing: dict[str, list[str]] = field(default_factory=dict)
+    """Paths of the files that lack a column, by its name (`--skip-missing`)."""
+
+    num_files: int = 0
 
     def details(self, report: AddReport, *, columns: int | None) -> str:
         """Return the table, the remarks below it, and the plan if it was asked for."""
@@ -63,6 +73,9 @@ class AddView(NewFileView["AddReport"]):
         self.has_unreadable |= any(
             chunk.is_unreadable for column in report.columns for chunk in column.chunks
         )
+        self.num_files += 1
+        for missing in report.missing_columns:
+            self.missing.setdefault(missing, []).append(report.path or "")
         self.totals = merge_totals(self.totals, map(ColumnTotals.of, report.columns))
 
     def lack(self, report: AddReport) -> str:
@@ -96,11 +109,28 @@ class AddView(NewFileView["AddReport"]):
             Remark(label, f"{listed_names(names)}: {with_options(reason)}")
             for (label, reason), names in grouped.items()
         ]
+        remarks += [Remark("missing", text) for text in self._lacks()]
         if warning := growth_warning(self.size_before, self.size_after):
             remarks.append(Remark("warning", with_options(warning)))
         listed = table(added_table(self.totals), columns=columns)
         below = super().summary(columns=columns)
         return paragraphs(listed, remarks_text(remarks, columns=columns), below)
+
+    def _lacks(self) -> Iterator[str]:
+        for missing, paths in self.missing.items():
+            some = ", ".join(map(safe, paths[:_NAMED]))
+            rest = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+            yield f"{name(missing)}: {count(len(paths), 'file')} without it: {some}{rest}"
+
+    @property
+    def in_no_file(self) -> list[str]:
+        """Names of columns that no file has, of those that files may lack."""
+        return [one for one, paths in self.missing.items() if len(paths) == self.num_files]
+
+    def hint(self, error: Exception) -> str:
+        """Return how a run goes on where files lack a column."""
+        is_missing = isinstance(error, ColumnNotFound) and error.column is None
+        return "--skip-missing passes over files without it." if is_missing else ""
 
     def tally(self) -> str:
         """Return how many filters were added to all files."""

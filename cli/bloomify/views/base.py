@@ -63,6 +63,10 @@ class View(ABC, Generic[R]):
     def collect(self, report: R) -> None:
         """Add one file to the summary of all files."""
 
+    def hint(self, error: Exception) -> str:  # noqa: ARG002  few verbs have any
+        """Return a sentence on what to do about an error of one of many files; or ""."""
+        return ""
+
     def complaints(self, report: R) -> Iterable[str]:  # noqa: ARG002  few verbs have any
         """Return lines for standard error on one file, which are printed in any case."""
         return ()
