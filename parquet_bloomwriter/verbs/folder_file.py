@@ -6,6 +6,7 @@
     max-bytes = "1MiB"             largest bitset
     sizing = "pow2"                or "exact"
     placement = "end"              or "column-chunk", "row-group"
+    skip-missing = true            files without a column are no failure
 
 The file lies in the very folder that a caller names: folders above it and below it are not looked
 at. Readers of Parquet pass over its name, as it begins with `_`.
@@ -85,6 +86,7 @@ class FolderOptions(TypedDict, total=False):
     max_bytes: int
     sizing: Sizing
     placement: Placement
+    skip_missing: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,6 +314,12 @@ def _word(allowed: Sequence[str], value: object) -> str:
     return str(value)
 
 
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"neither true nor false: {value!r:.80}")  # noqa: TRY004  as for all values
+    return value
+
+
 _KEYS: Mapping[str, tuple[Callable[[Any], object], str]] = {
     "columns": (_columns, 'columns = ["id", "*_key"], or columns = "*" for all'),
     "exclude": (_words, 'exclude = ["raw_key"]'),
@@ -319,12 +327,18 @@ _KEYS: Mapping[str, tuple[Callable[[Any], object], str]] = {
     "max-bytes": (_size, 'max-bytes = "1MiB"'),
     "sizing": (partial(_word, get_args(Sizing)), 'sizing = "pow2"'),
     "placement": (partial(_word, get_args(Placement)), 'placement = "end"'),
+    "skip-missing": (_flag, "skip-missing = true"),
 }
 """For each key, the function that checks its value, and an example."""
 
 
 def write_folder_file(
-    folder: str, columns: Sequence[str], *, fpp: float, overwrite: bool = False
+    folder: str,
+    columns: Sequence[str],
+    *,
+    fpp: float,
+    skip_missing: bool = False,
+    overwrite: bool = False,
 ) -> str | None:
     """Write the file by which a folder asks for filters on columns; other keys in it stay.
 
@@ -332,6 +346,7 @@ def write_folder_file(
         folder: Path or URL of the folder.
         columns: Names or patterns.
         fpp: False positive probability of all of them.
+        skip_missing: Whether some files lack some of them, which is then no failure.
         overwrite: Whether other columns or rates in an existing file are replaced.
 
     Returns:
@@ -356,6 +371,8 @@ def write_folder_file(
                 remedy=("Change it by hand, or ", permit, "."),
             )
     options |= {"columns": columns, "fpp": {EVERY_COLUMN: fpp}}
+    if skip_missing:
+        options.setdefault("skip_missing", True)
     try:
         data = _text(options).encode()
     except UnicodeEncodeError:

@@ -122,6 +122,28 @@ def test_the_command_line_comes_first(lake: Path, invoke: Invoke) -> None:
     assert invoke("lake", "--all-columns", "--columns", "id").exit_code == 2
 
 
+def test_files_that_lack_a_column(lake: Path, invoke: Invoke) -> None:
+    """`advise` sees that some do, and the run that it asks for ends with 0."""
+    rows = [str(i) for i in range(10)]
+    (lake / "day=2").mkdir()
+    pq.write_table(pa.table({"id": pa.array(range(10)), "x": rows}), lake / "day=2/a.parquet")
+    assert invoke("advise", "lake", "--write").exit_code == 0
+    text = (lake / "_bloomify.toml").read_text()
+    assert text.splitlines()[1:] == [
+        'columns = ["id", "email"]',
+        "fpp = 0.01",
+        "skip-missing = true",
+    ]
+    (lake / "_bloomify.toml").write_text(text.replace("0.01", '["1%", "email=0.1%"]'))
+    done = invoke("lake")
+    assert done.exit_code == 0, done.output
+    assert "gives columns, fpp, skip-missing.\n" in done.stderr
+    assert filtered(lake) == [{"id", "email"}, {"id", "email"}, {"id"}]
+    (lake / "_bloomify.toml").write_text(text.replace("true", "false"))
+    assert invoke("lake", "--replace").exit_code == 3
+    assert invoke("lake", "--replace", "--skip-missing").exit_code == 0
+
+
 def test_each_folder_has_its_own(lake: Path, invoke: Invoke) -> None:
     """A file in a folder below has no say, unless that folder is named; nor has one above."""
     (lake / "day=0/_bloomify.toml").write_text('columns = "id"')

@@ -28,6 +28,7 @@ fpp = ["1%", "id=0.001", "a=b=0.5"]
 max-bytes = "1MiB"
 sizing = "exact"
 placement = "end"
+skip-missing = true
 """
 
 
@@ -53,6 +54,7 @@ def test_every_key(folder: Path) -> None:
         "max_bytes": 1 << 20,
         "sizing": "exact",
         "placement": "end",
+        "skip_missing": True,
     }
     for value in ('"*"', '["id", "*"]'):
         assert ask(folder, f"columns = {value}") == {"columns": None}
@@ -82,7 +84,7 @@ def test_without_columns_nobody_guesses(folder: Path) -> None:
 
 REFUSED = [
     ("colums = 'id'", ['no key "colums"', "Did you mean columns?", "The keys are: columns, "]),
-    ("force = true", ['no key "force"', "max-bytes, sizing, placement"]),
+    ("force = true", ['no key "force"', "max-bytes, sizing, placement, skip-missing"]),
     ('output = "/etc"', ['no key "output"']),
     ("[lake]\ncolumns = 'id'", ['no key "lake"']),
     ("columns = 3", ["columns has no list of names: 3", 'columns = ["id", "*_key"]']),
@@ -103,6 +105,7 @@ REFUSED = [
     ("max-bytes = true", ["no size: True"]),
     ('placement = "front"', ["placement has none of column-chunk, row-group, end: 'front'"]),
     ("sizing = ['pow2']", ["sizing has none of pow2, exact"]),
+    ("skip-missing = 1", ["skip-missing has neither true nor false: 1"]),
     ("columns = 'id'\nfpp = ?", ["this is no TOML", "line 2, column 7"]),
     ("a = " + "[" * 30_000, ["this is no TOML"]),
     ("fpp = " + "9" * 5_000, ["this is no TOML"]),

@@ -178,7 +178,6 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Option
             dialect=options["dialect"],
             murmur3_seed=options["murmur3_seed"],
             replace=options["replace"],
-            skip_missing=options["skip_missing"],
             jobs=jobs,
             progress=progress,
             **destination,
@@ -295,7 +294,7 @@ def _choice(
 
 def _given(ctx: click.Context, options: Options) -> FolderOptions:
     """Return the filters that the command line asks for, without defaults."""
-    names = {"exclude", "fpp", "max_bytes", "sizing", "placement"}
+    names = {"exclude", "fpp", "max_bytes", "sizing", "placement", "skip_missing"}
     given = {
         name: value
         for name, value in options.items()

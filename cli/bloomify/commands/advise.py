@@ -184,33 +184,43 @@ def _write(given: str, view: AdviseView, options: Options, console: Console) -> 
         stays = "the table's properties stay as they are" if is_table else "no file is written"
         console.note(f"no column surely deserves filters: {stays}.")
         return ExitCode.OK
-    write = _set_properties if is_table else _write_file
+
+    def write() -> str:
+        if is_table:
+            return _set_properties(given, names, options["rate"])
+        return _write_file(given, names, any(one.missing_from for one in chosen), options)
+
     try:
-        console.note(guarded(lambda: write(given, names, options), path=given))
+        console.note(guarded(write, path=given))
     except (BloomwriterError, OSError) as error:
         console.error(describe(error, path=given))
         return exit_code_of(error)
     return ExitCode.OK
 
 
-def _set_properties(table: str, names: list[str], options: Options) -> str:
+def _set_properties(table: str, names: list[str], fpp: float) -> str:
     """Set the table's properties; return a sentence on them."""
     from parquet_bloomwriter.iceberg.names import is_iceberg
     from parquet_bloomwriter.tables.request import ask_for_filters
 
-    version = ask_for_filters(table, names, fpp=options["rate"])
+    version = ask_for_filters(table, names, fpp=fpp)
     if version is None:
         return "the table's properties say so already."
     since = "now on" if is_iceberg(table) else f"version {version:,} on"
     return f"the table asks for {', '.join(names)} from {since}."
 
 
-def _write_file(folder: str, names: list[str], options: Options) -> str:
+def _write_file(
+    folder: str,
+    names: list[str],
+    lacks: bool,  # noqa: FBT001  whether some files lack some columns
+    options: Options,
+) -> str:
     """Write the folder's file; return a sentence on it."""
     from parquet_bloomwriter.verbs.folder_file import write_folder_file
 
     rate, overwrite = options["rate"], options["overwrite"]
-    path = write_folder_file(folder, names, fpp=rate, overwrite=overwrite)
+    path = write_folder_file(folder, names, fpp=rate, skip_missing=lacks, overwrite=overwrite)
     if path is None:
         return "the folder's file says so already."
     words = shlex.join(["bloomify", shown(folder)])
