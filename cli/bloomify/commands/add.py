@@ -71,6 +71,7 @@ _filter_options = all_of(
         is_flag=True,
         help="Pass over columns that a file lacks, and patterns that match none in it. They are "
         "counted at the end.",
+        brief="Pass over columns that a file lacks.",
     ),
     _which(
         "--fpp",
