@@ -12,9 +12,9 @@ made. To look up every value in them again would take as long as building them. 
 4. its rate is near the rate that is asked for, or it is as large as a new filter might be.
 
 What is read is the footer, headers, and of each filter at most its first `HEAD_BYTES` and a few
-blocks; all bits only where the first ones let too many values pass. A filter that meets 1 to 3 but
-not 4 is built anew. Whatever does not meet 1 to 3 is not decided here: its values are read, as they
-are where the header alone would say too little:
+blocks; all bits only where the first ones let too many values pass, or none of them is set. A
+filter that meets 1 to 3 but not 4 is built anew. Whatever does not meet 1 to 3 is not decided here:
+its values are read, as they are where the header alone would say too little:
 
 - Floating point numbers. Readers that look for 0.0 want rows with -0.0, too, and filters of other
   writers (Impala's) have only the zero that is stored. So a filter that has one zero without the
@@ -75,7 +75,8 @@ HEAD_BYTES = 4096
 """Bytes of a filter that are read with its header; shorter filters are read whole."""
 
 _ONE_REQUEST_BYTES = 1024 * 1024
-"""Bytes on a store that are read by one request, if the filters of a file lie within them."""
+"""Bytes on a store that are read by one request, if the filters of a file lie within them; and the
+step in which a filter with an empty head is read until a bit is found."""
 
 _NEAR_RATE = 2
 """Multiple of the asked rate up to which a filter is kept."""
@@ -312,12 +313,10 @@ class _Filter:
         if not (
             (place.is_decoded or head.startswith(_usual_header(length)))
             and self.leaf.physical_type != PhysicalType.INT96
-            and head.count(0, header) < len(head) - header
+            and all(map(self._holds, self.must_hold))
+            and (self.must_hold or any(head[header:]) or self._has_bits(source))
         ):
             return None
-        for one in self.must_hold:
-            if not self._holds(one):
-                return None
         for one, other in self.pairs:
             if self._holds(one) and not self._holds(other):
                 return None
@@ -330,6 +329,16 @@ class _Filter:
             num_bytes=place.num_bytes,
             fpp=fpp,
         )
+
+    def _has_bits(self, source: Source) -> bool:
+        """Return whether any bit is set beyond the head.
+
+        parquet-mr writes 1 MiB for a chunk of any number of values, unless it is given their
+        number, so the head of a sound filter may be empty.
+        """
+        first, stop = self.ranges[0][1], self.place.stop
+        starts = range(first, stop, _ONE_REQUEST_BYTES)
+        return any(any(source.read_at(one, min(one + _ONE_REQUEST_BYTES, stop))) for one in starts)
 
     def _holds(self, h: int) -> bool:
         """Return whether a hash might be in the filter."""

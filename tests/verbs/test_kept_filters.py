@@ -147,6 +147,21 @@ def test_a_second_run_over_the_corpus(corpus_dir: Path, monkeypatch: pytest.Monk
     assert tried > 300
 
 
+@pytest.mark.usefixtures("no_values")
+def test_large_filters_of_few_values() -> None:
+    """As parquet-mr writes them, 1 MiB unless told otherwise: their first bits are often empty."""
+    for array in (pa.array([f"user{n}" for n in range(9)]), pa.array(range(9), pa.int64())):
+        values = array.to_pylist()
+        plains = [v.encode() if isinstance(v, str) else struct.pack("<q", v) for v in values]
+        filter_ = Sbbf.empty((1 << 20) // 32)
+        filter_.insert_hashes(np.array([hash_plain(one) for one in plains], np.uint64))
+        data, bits = written(pa.table({"x": array})), filter_.to_bytes()
+        assert not any(bits[20:5000])
+        start = footer_of(data).start
+        stored = with_filter_at(data[:start] + bits + data[start:], (0, 0), (start, len(bits)))
+        assert statuses(bloomify(stored, "x")) == [Status.KEPT]
+
+
 def test_files_of_another_rate_are_built_anew() -> None:
     data = many_values()
     poor = new_version(bloomify(data, ["all", "half"], fpp=0.2))
