@@ -449,7 +449,8 @@ def _places_are_sound(footer: Footer, rows: list[list[list[int]]]) -> bool:
         for chunk in row:
             path, encrypted, *pages, size, index, index_size, other, other_size = chunk[:-4]
             bloom, bloom_size, _, _ = chunk[-4:]
-            if path != ABSENT or encrypted != ABSENT:
+            has_unknown_end = bloom != ABSENT and bloom_size <= 0
+            if path != ABSENT or encrypted != ABSENT or has_unknown_end:
                 return False
             if size > 0:
                 starts = [one for one in pages if one > 0]

@@ -16,6 +16,7 @@ import pytest
 from parquet_bloomwriter import Sbbf, Status, UnsafeTarget, bloomify
 from parquet_bloomwriter.errors import FileChanged, FileProblem
 from parquet_bloomwriter.hashing import hash_plain, xxh64
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.rewrite import new_filters
 from parquet_bloomwriter.sbbf.sizing import classic_num_bytes, num_blocks_for
 from parquet_bloomwriter.source.local import open_file
@@ -266,6 +267,17 @@ def test_places() -> None:
     start = int(chunks.values[0, 1, 17])  # data_page_offset of another column
     with pytest.raises(AssertionError, match="values are read"):
         bloomify(with_filter_at(data, (0, 0), (start, 100)), "id")
+
+
+def test_a_filter_that_another_column_has_too_is_not_kept() -> None:
+    """Whether or not the footer has the length of both."""
+    data = written(bloom_filter_options={name: {"ndv": 500} for name in ("email", "city")})
+    chunks = footer_of(data).chunks.values[0, 1]
+    place = (int(chunks[ChunkField.BLOOM_FILTER_OFFSET]), len(filter_bytes(data, (0, 1))))
+    shared = with_filter_at(data, (0, 2), place)
+    for stored in (shared, without_length(shared, (0, 2)), without_length(shared, (0, 1))):
+        for name in ("email", "city"):
+            assert statuses(bloomify(stored, name)) == [Status.BUILT, Status.KEPT]
 
 
 def test_a_run_that_has_nothing_to_do_refuses_nothing(
