@@ -17,6 +17,7 @@ from parquet_bloomwriter.column_names import (
     EVERY_COLUMN,
     choose_columns,
     divide_names,
+    select_columns,
     settle_per_column,
 )
 from parquet_bloomwriter.errors import InvalidArgument
@@ -499,8 +500,10 @@ def _choices(  # noqa: PLR0913, PLR0917  what the choice depends on
             columns, absent = divide_names(leaves, columns)
         exclude, _ = divide_names(leaves, exclude)
         rates, counts = _of_columns(leaves, rates), _of_columns(leaves, counts)
-    if absent and not columns:
-        return (), {}, absent
+    if absent and set(select_columns(leaves, columns or ())) <= set(
+        select_columns(leaves, exclude)
+    ):
+        return (), {}, absent  # Others may have a column that is not excluded.
     chosen = choose_columns(leaves, columns, exclude)
     rate_of_leaf = settle_per_column(
         leaves,

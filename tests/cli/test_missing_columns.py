@@ -89,3 +89,16 @@ def test_what_is_no_missing_column_fails_as_before(lake: Path, invoke: Invoke) -
     assert result.exit_code == 3
     assert '2 columns are named "id"' in result.stderr
     assert "--skip-missing passes" not in result.stderr
+
+
+@pytest.mark.usefixtures("lake")
+def test_a_file_that_has_only_excluded_columns_is_passed_over(invoke: Invoke) -> None:
+    """If it lacks a column that others have; where nothing is missing, all is excluded."""
+    words = ["--columns", "id,email", "--exclude", "id", "--skip-missing", "--dry-run"]
+    result = invoke("lake", *words)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "2 filters would be added; 5 files looked at." in result.stdout
+    assert "email: 3 files without it" in result.stdout
+    refused = invoke("lake", "--columns", "id", "--exclude", "id", "--skip-missing")
+    assert refused.exit_code == 2
+    assert "all columns that are chosen are excluded" in refused.stderr
