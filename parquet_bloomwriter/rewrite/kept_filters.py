@@ -8,7 +8,7 @@ made. To look up every value in them again would take as long as building them. 
 2. its bytes lie between the first and the last byte of the data, and belong to nothing else: no
    column chunk, no page index, no other filter;
 3. it holds the least and the greatest value of the chunk, if the footer has them as they are stored
-   (numbers, and bytes of fixed length), and any bit is set;
+   (numbers, bytes of fixed length, and text too short to be cut), and any bit is set;
 4. its rate is near the rate that is asked for, or it is as large as a new filter might be.
 
 What is read is the footer, headers, and of each filter at most its first `HEAD_BYTES` and a few
@@ -124,6 +124,10 @@ _NUMBERS = {
     PhysicalType.DOUBLE: 8,
 }
 """Bytes of values whose minimum and maximum are in the footer as they are stored."""
+
+_CUT_TO = 16
+"""Writers that cut text in statistics leave so many bytes of it, or more. If another writer leaves
+fewer, the values are read, which is slower, and no less right."""
 
 _FLOATS = {PhysicalType.FLOAT: "<f", PhysicalType.DOUBLE: "<d"}
 """Formats of floating point numbers, as in `struct`, by physical type."""
@@ -389,20 +393,19 @@ def _expected_fpp(load: int) -> float:
 
 
 def _bounds(footer: Footer, leaf: Leaf, row_group: int) -> tuple[bytes | None, bytes | None]:
-    """Return the PLAIN bytes of the least and the greatest value; None if the footer lacks them.
-
-    Text and other bytes of any length may be cut short in the footer, so they are left out.
-    """
+    """Return the hashed bytes of the least and the greatest value; None if the footer lacks them."""
     width = _NUMBERS.get(leaf.physical_type) or leaf.type_length
-    if not width or leaf.physical_type == PhysicalType.INT96:
+    is_text = leaf.physical_type == PhysicalType.BYTE_ARRAY
+    if not (width or is_text) or leaf.physical_type == PhysicalType.INT96:
         return None, None
     length, stop_of = footer.chunks.values.item, footer.chunks.spans.item
     found = []
     for new, old in _BOUNDS:
         field = new if length(row_group, leaf.ordinal, new) >= 0 else old
         stop = stop_of(row_group, leaf.ordinal, field, STOP)
-        is_whole = length(row_group, leaf.ordinal, field) == width
-        found.append(footer.data[stop - width : stop] if is_whole else None)
+        num_bytes = length(row_group, leaf.ordinal, field)
+        is_whole = 0 <= num_bytes < _CUT_TO if is_text else num_bytes == width
+        found.append(footer.data[stop - num_bytes : stop] if is_whole else None)
     return found[0], found[1]
 
 

@@ -280,6 +280,20 @@ def test_a_filter_that_another_column_has_too_is_not_kept() -> None:
             assert statuses(bloomify(stored, name)) == [Status.BUILT, Status.KEPT]
 
 
+def test_filters_that_changed_places_are_built_anew() -> None:
+    table = pa.table({"id": range(1000), "code": [f"c{i}" for i in range(1000)]})
+    options = {name: {"ndv": 500} for name in table.column_names}
+    data = written(table, row_group_size=500, bloom_filter_options=options)
+    for column, name in enumerate(table.column_names):
+        swapped = data
+        for row_group in (0, 1):
+            other = (1 - row_group, column)
+            offset = footer_of(data).chunks.values[(*other, ChunkField.BLOOM_FILTER_OFFSET)]
+            place = (int(offset), len(filter_bytes(data, other)))
+            swapped = with_filter_at(swapped, (row_group, column), place)
+        assert statuses(bloomify(swapped, name), 0) == [Status.BUILT] * 2, name
+
+
 def test_a_run_that_has_nothing_to_do_refuses_nothing(
     tmp_path: Path, no_values: pytest.MonkeyPatch
 ) -> None:
