@@ -108,11 +108,11 @@ def test_every_state_of_a_history(table: Table, url: str) -> None:
         every[key] = paths(table, key)
         rows = rows_by_file(table, "id", key)
         holding[key] = {v: {path for path in rows if v in rows[path]} for v in values}
-    for mode in (None, "quick", "incremental", "full"):
+    for shift, mode in enumerate((None, "quick", "incremental", "full")):
         if mode is not None:
             index.refresh(url, name="ids", mode=mode)
-        for key, files in every.items():
-            for value in values:
+        for number, (key, files) in enumerate(every.items(), shift):
+            for value in values[number % 2 :: 2]:
                 asked = found(url, f"id = {value}", snapshot=key)
                 assert holding[key][value] <= set(asked.paths) <= files
                 assert asked.num_files == len(files)
