@@ -15,6 +15,7 @@ import tempfile
 import threading
 import tokenize
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,12 +49,25 @@ _NO_CODE = {
 }
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a module."""
+    return ast.parse(path.read_text("utf-8"))
+
+
+def inner(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements in a statement, without expressions, which have no imports."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield child
+
+
 def lines_of_code(path: Path) -> int:
     """Count the lines of a module that have code."""
     with path.open("rb") as file:
         tokens = [token for token in tokenize.tokenize(file.readline) if token.type not in _NO_CODE]
     lines = {line for one in tokens for line in range(one.start[0], one.end[0] + 1)}
-    return len(lines - set(_docstring_lines(ast.parse(path.read_text("utf-8")))))
+    return len(lines - set(_docstring_lines(parsed(path))))
 
 
 def _docstring_lines(tree: ast.Module) -> Iterator[int]:
@@ -72,7 +86,7 @@ def long_functions(paths: Iterable[Path]) -> int:
     """Count the functions of more than 50 lines of body, docstring left out."""
     found = 0
     for path in paths:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
                 body = node.body[ast.get_docstring(node) is not None :]
                 found += bool(body) and node.end_lineno - body[0].lineno + 1 > _LONG
@@ -96,7 +110,10 @@ def circles(package: Path) -> list[list[str]]:
 
 
 def _imports(path: Path, package: Path) -> Iterator[Path]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    nodes: list[ast.AST] = [parsed(path)]
+    while nodes:
+        node = nodes.pop()
+        nodes.extend(inner(node))
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
         elif isinstance(node, ast.Import):

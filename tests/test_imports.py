@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.house import COMMAND, LIBRARY, circles
+from tests.house import COMMAND, LIBRARY, circles, inner, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ PATHS = sorted([*ROOT.glob("parquet_bloomwriter/**/*.py"), *ROOT.glob("cli/bloom
 
 
 def test_no_thread_waits_for_a_module_that_waits_for_it() -> None:
-    trees = {_name(path): ast.parse(path.read_text("utf-8")) for path in PATHS}
+    trees = {_name(path): parsed(path) for path in PATHS}
     used = {name: set(_imported(tree, trees)) for name, tree in trees.items()}
     waits = {name: set(_imported(tree, trees, calls=False)) for name, tree in trees.items()}
     # Python locks a module before its package; within the package, the package is there already.
@@ -57,7 +57,7 @@ def _imported(
     nodes: list[ast.AST] = [tree]
     while nodes:
         node = nodes.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node, ast.If) and _is_for_types(node):
             nodes.extend(node.orelse)
         elif isinstance(node, ast.FunctionDef) and not calls:
             continue
@@ -69,7 +69,7 @@ def _imported(
             yield from known.keys() & _homes(known[node.module], names)
             yield node.module
         else:
-            nodes.extend(ast.iter_child_nodes(node))
+            nodes.extend(inner(node))
 
 
 @cache
@@ -90,10 +90,14 @@ def _later(package: ast.Module) -> list[tuple[str | None, set[str]]]:
     return [
         (one.module, {each.name for each in one.names})
         for node in package.body
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if isinstance(node, ast.If) and _is_for_types(node)
         for one in node.body
         if isinstance(one, ast.ImportFrom)
     ]
+
+
+def _is_for_types(node: ast.If) -> bool:
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def _in_circles(waits: Mapping[str, set[str]]) -> list[str]:

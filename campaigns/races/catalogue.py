@@ -87,17 +87,17 @@ def groups(with_: Hands) -> list[Group]:
             key=f"meddling/{done}",
             what=f"changed meanwhile: {done}",
             tries=partial(_meddling, with_, done),
-            num_quick=3,
+            num_quick=2,
         )
         for done in meddling.DONE
     ]
     rest = (
         ("full", "no inodes, a read-only disk, a full home of an index", 4, full_disks.other_tries),
-        ("limits", "limits of file size and of open files", 6, limits.tries),
-        ("odd", "links, devices, FIFOs and other odd paths", 80, odd_paths.tries),
-        ("owners/watched", "permissions before each step", 6, partial(_watched, with_)),
+        ("limits", "limits of file size and of open files", 4, limits.tries),
+        ("odd", "links, devices, FIFOs and other odd paths", 30, odd_paths.tries),
+        ("owners/watched", "permissions before each step", 3, partial(_watched, with_)),
         ("owners", "owners, modes, attributes", 19, partial(owners.tries, powerless=ordinary)),
-        ("writers/two", "two writers", 8, partial(writers.pairs, number=ROUNDS)),
+        ("writers/two", "two writers", 4, partial(writers.pairs, number=ROUNDS)),
         ("writers/eight", "eight writers", 2, partial(writers.crowds, number=CROWDED_ROUNDS)),
         ("writers/cold", "two writers, begun anew", 1, lambda _: writers.cold_pairs(COLD_ROUNDS)),
     )

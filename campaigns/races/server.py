@@ -12,6 +12,7 @@ A step is a call by which the package, or the interpreter for it, looks at or ch
 from __future__ import annotations
 
 import fcntl
+import gc
 import importlib
 import json
 import os
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOADED = (
-    *("bloomify.commands.add", "bloomify.views.add", "bloomify.runner", "bloomify.views"),
+    *(f"bloomify.commands.{verb}" for verb in ("add", "strip", "verify", "probe", "inspect")),
+    *("bloomify.commands.index", "bloomify.commands.index.runner", "bloomify.views.index"),
+    *("bloomify.views.add", "bloomify.runner", "bloomify.views", "locale"),
     *("numpy.ma", "parquet_bloomwriter.verbs.for_each_file"),
     *("parquet_bloomwriter.verbs.add", "parquet_bloomwriter.verbs.strip"),
     *("parquet_bloomwriter.verbs.verify", "parquet_bloomwriter.verbs.probe"),
-    *("parquet_bloomwriter.index.actions.create", "parquet_bloomwriter.index.build.threads"),
+    *("parquet_bloomwriter.index.actions.create", "parquet_bloomwriter.index.actions.lifecycle"),
+    *("parquet_bloomwriter.index.build.threads", "parquet_bloomwriter.index.api"),
     *("pyarrow.compute", "pyarrow.parquet", "thrift.protocol.TCompactProtocol"),
 )
 """Modules that commands import."""
@@ -85,6 +89,8 @@ def main() -> None:
     """Take jobs until standard input ends."""
     for name in LOADED:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a collection in a child copies the pages of all that it looks at
     for line in sys.stdin:
         _tell({"ended": _run(json.loads(line))})
 

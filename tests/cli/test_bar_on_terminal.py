@@ -67,8 +67,8 @@ def test_it_only_goes_on_in_one_line(events: Path, count: int, verb: tuple[str, 
     assert len(seen.screen(80)) > count
 
 
-@pytest.mark.parametrize("columns", [24, 200])
-def test_it_keeps_to_the_terminal_that_it_is_on(events: Path, columns: int) -> None:
+def test_it_keeps_to_the_terminal_that_it_is_on(events: Path) -> None:
+    columns = 24
     copies(events, 4)
     redirected = "import os; os.dup2(os.open('/dev/null', os.O_WRONLY), 1)" + EAGER
     seen = watch(redirected, *ADD, "many", "-o", "new", columns=columns)

@@ -99,5 +99,7 @@ def test_only_filters_of_exact_sizes_concern_engines_that_misread_these(sizing: 
     with opened_with_footer(data) as (_, footer):
         found = hazards_of_engine("Impala", "4.5", footer, footer.leaves)
         assert [one.shape for one in found] == ([Shape.EXACT] if sizing == "exact" else [])
+        assert not hazards_of_engine("duckdb", "1.5.5", footer, footer.leaves[:1])
+        assert hazards_of_engine("duckdb", "1.5.5", footer, footer.leaves)
         (one,) = hazards_of_engine("ClickHouse", "26.3.9", footer, footer.leaves[:1])[:1]
         assert one.shape is Shape.ADJACENT

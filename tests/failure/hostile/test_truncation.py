@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _BOMB = "holes/59232"
 """Bytes that come to lie where a page header was, and claim two gigabytes."""
 
-_TRIES = {"lengths": 400, "glued": 150, "holes": 150}
+_TRIES = {"lengths": 200, "glued": 75, "holes": 75}
 
 
 def test_files_that_lost_bytes_are_refused_or_read_right(tmp_path: Path) -> None:

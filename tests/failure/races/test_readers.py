@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.probing.report import ProbeReport
 
-REPLACEMENTS = 6
+REPLACEMENTS = 4
+"""One of each kind."""
 
 
 @pytest.fixture(scope="module")
 def warm() -> Iterator[Warm]:
+    """Begin the process before readers do, which ask without a pause until the race is over."""
     with Warm() as running:
+        running.run("--version").expect(0)
         yield running
 
 

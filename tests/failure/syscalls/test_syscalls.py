@@ -111,18 +111,18 @@ def test_a_kill_at_every_change_of_its_own(bench: Bench, scenario: str) -> None:
 
 
 def test_errors_at_every_change(bench: Bench) -> None:
-    """Each error at a few changes, so that each change meets a few of the errors."""
-    found = changes(bench, MAIN)
+    """Each error at a few changes: with the other scenarios, each kind of change meets several."""
+    turns = cycle(ERRORS)
     tries = [
-        f"{call.place}/{error}" for nth, error in enumerate(ERRORS) for call in found[nth % 3 :: 3]
+        f"{call.place}/{error}" for call, error in zip(changes(bench, MAIN), turns, strict=False)
     ]
     survive(bench, MAIN, tries)
 
 
 def test_errors_in_turn(bench: Bench) -> None:
     turns = cycle([kind for error in ERRORS for kind in (error, f"{error}+")])
-    for scenario in OTHERS:
-        calls = own_changes(bench, scenario)
+    for number, scenario in enumerate(OTHERS):
+        calls = own_changes(bench, scenario)[number % 2 :: 2]
         tries = [f"{call.place}/{kind}" for call, kind in zip(calls, turns, strict=False)]
         survive(bench, scenario, tries)
 
@@ -138,7 +138,7 @@ def test_from_a_change_on(bench: Bench, kind: str, step: int) -> None:
 def test_the_thread_that_builds_filters(bench: Bench) -> None:
     places = all_places(bench, MAIN, WORKER)
     kinds = cycle([KILL, *ERRORS])
-    tries = [f"{call.place}/{kind}" for call, kind in zip(places[::6], kinds, strict=False)]
+    tries = [f"{call.place}/{kind}" for call, kind in zip(places[::9], kinds, strict=False)]
     survive(bench, MAIN, tries, gate=WORKER)
 
 

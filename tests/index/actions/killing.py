@@ -15,6 +15,7 @@ Copies keep the times of files, so the table's files are the same in all of them
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import json
 import os
@@ -149,6 +150,8 @@ def main() -> None:
     """Do it."""
     for module in _MODULES:  # once, not in every child
         importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # a collection in a child copies the pages of all that it looks at
     for line in sys.stdin:
         folder, action, how, first, stride = json.loads(line)
         steps = range(first, MOST, stride)

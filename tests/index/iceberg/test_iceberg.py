@@ -111,8 +111,8 @@ def test_every_state_of_a_history(table: Table, url: str) -> None:
     for mode in (None, "quick", "incremental", "full"):
         if mode is not None:
             index.refresh(url, name="ids", mode=mode)
-        for key, files in every.items():
-            for value in values:
+        for number, (key, files) in enumerate(every.items(), mode in {None, "incremental"}):
+            for value in values[number % 2 :: 2]:
                 asked = found(url, f"id = {value}", snapshot=key)
                 assert holding[key][value] <= set(asked.paths) <= files
                 assert asked.num_files == len(files)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tests.stores.servers import Store
 
 
-def _states(twins: Twins) -> list[str]:
-    log = IndexLog(f"{twins.url}/_bloom_index/ids")
+def _states(twins: Twins, name: str = "ids") -> list[str]:
+    log = IndexLog(f"{twins.url}/_bloom_index/{name}")
     return [entry.state for entry in log.entries()]
 
 
@@ -50,14 +50,13 @@ def test_an_answer_that_is_lost_is_no_conflict(through_proxy: Twins, proxy: Prox
     cases = [(nth, LOST[nth % len(LOST)]) for nth in range(1, puts + 1)]
     for nth, fault in cases:
         proxy.play(Rule(fault=fault, operation="PutObject", nth=nth))
-        index.create(through_proxy.url, ["id"], name="ids")
+        name = f"ids{nth}"
+        index.create(through_proxy.url, ["id"], name=name)
         assert any(one.fault is fault for one in proxy.requests), (nth, fault)
-        assert _states(through_proxy)[-2:] == ["CREATING", "ACTIVE"], (nth, fault)
+        assert _states(through_proxy, name) == ["CREATING", "ACTIVE"], (nth, fault)
         proxy.play()
         proxy.forget()
-        assert through_proxy.on_store("id = 103", name="ids") == ["day=1/f3.parquet"], (nth, fault)
-        index.delete(through_proxy.url, name="ids")
-        index.vacuum(through_proxy.url, name="ids")
+        assert through_proxy.on_store("id = 103", name=name) == ["day=1/f3.parquet"], (nth, fault)
 
 
 def test_a_put_that_fails_for_good_leaves_the_last_stable_version(

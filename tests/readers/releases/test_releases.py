@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.filters.hazards import HAZARDS, Reading
+from parquet_bloomwriter.verbs.engines import queries
 from tests.readers.releases import judging
 from tests.readers.releases.cases import PLACEMENTS, asked_of
 from tests.readers.releases.page import rewritten, table_of
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
+    from parquet_bloomwriter.verbs.engines.queries import Reply
 
 
 def test_installed_engines_lose_no_rows(tmp_path: Path) -> None:
@@ -26,6 +29,13 @@ def test_installed_engines_lose_no_rows(tmp_path: Path) -> None:
 
 def test_an_old_release(tmp_path: Path, old_duckdb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list(asked_of(("BYTE_ARRAY",), ("plain",), tmp_path / "files"))
+    answers: list[Reply] = []
+
+    def ask(*given: Any, **options: Any) -> list[Reply]:  # noqa: ANN401  passed on
+        answers[:] = answers or queries.ask(*given, **options)
+        return answers
+
+    monkeypatch.setattr(judging, "ask", ask)  # for both judgements, once
     found = judging.judge("duckdb", "duckdb==1.5.5", asked, python=str(old_duckdb))
     assert (found.version, found.unknown) == ("1.5.5", ())
     assert found.hazards == {HAZARDS[0]}
