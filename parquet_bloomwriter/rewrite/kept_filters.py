@@ -393,7 +393,7 @@ def _expected_fpp(load: int) -> float:
 
 
 def _bounds(footer: Footer, leaf: Leaf, row_group: int) -> tuple[bytes | None, bytes | None]:
-    """Return the hashed bytes of the least and the greatest value; None if the footer lacks them."""
+    """Return the bytes of the least and the greatest value; None where they may be cut."""
     width = _NUMBERS.get(leaf.physical_type) or leaf.type_length
     is_text = leaf.physical_type == PhysicalType.BYTE_ARRAY
     if not (width or is_text) or leaf.physical_type == PhysicalType.INT96:

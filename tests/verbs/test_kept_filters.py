@@ -282,7 +282,7 @@ def test_a_filter_that_another_column_has_too_is_not_kept() -> None:
 
 def test_filters_that_changed_places_are_built_anew() -> None:
     table = pa.table({"id": range(1000), "code": [f"c{i}" for i in range(1000)]})
-    options = {name: {"ndv": 500} for name in table.column_names}
+    options = {name: {"ndv": 500, "fpp": 0.001} for name in table.column_names}
     data = written(table, row_group_size=500, bloom_filter_options=options)
     for column, name in enumerate(table.column_names):
         swapped = data
