@@ -206,10 +206,9 @@ class Answers(Campaign):
     part = "answers"
     title = "What the reading verbs return"
     text = """
-A try asks one verb (`read_table`, `iter_batches`, `dataset`, its `count_rows`, `scan_polars`,
-`probe`) for the rows of a random predicate in a random table of files with filters. The rows must
-be those that plain Python selects; `probe` must keep their row groups, and those in which DuckDB
-finds rows.
+A try asks one of the reading verbs for the rows of a random predicate in random files with filters.
+The rows must be those that plain Python selects; `probe` must keep their row groups, and those in
+which DuckDB finds rows.
 """
 
     def cases(self) -> Iterable[str]:

@@ -31,10 +31,8 @@ class Queries(Campaign):
     part = "queries"
     title = "Spark's answers with the index"
     text = """
-Random queries of random tables with an index (filters, joins of every kind, subqueries, unions) run
-with the optimizer's rules off and on: before and after files were appended, removed, overwritten
-and renamed, and after the replacement of files that Spark had listed before. The results must be
-equal.
+Random queries of random tables with an index run with the optimizer's rules off and on: before and
+after files were appended, removed, overwritten, renamed and replaced. The results must be equal.
 """
 
     def open(self) -> None:

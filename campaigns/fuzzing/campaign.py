@@ -51,10 +51,9 @@ class Fuzzing(Campaign):
     title = "Fuzzing"
     workers = 2
     text = """
-Atheris (libFuzzer, guided by coverage) makes inputs for the parser of footers, the parser of
-headers, the probe of a small file, and the parser of SQL. Each input must lead to an answer, or to
-an error of this package in one line, within 5 s and a bound on memory. The scanners in C and in
-Python must find the same. `make test` tries all inputs of earlier runs again.
+Atheris (libFuzzer, guided by coverage) makes inputs for the parsers of footers, headers and SQL,
+and the probe of a small file. Each input must lead to an answer, or to an error of this package, in
+time and memory. The scanners in C and in Python must find the same.
 """
 
     def cases(self) -> Iterable[str]:

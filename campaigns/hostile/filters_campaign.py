@@ -50,18 +50,14 @@ class Filters(Campaign):
     workers = 2
     is_expendable = True
     text = """
-All cases of every kind are tried with all verbs, in memory and on disk, within 5 s of processor
-time and 64 MiB of memory. The verb must be right, or refuse with an error of this package and leave
-the file as it was. Above all, a probe never excludes a row group that holds the value. pyarrow must
-read the same table from each rewritten file, whose filters must hold every value.
+All verbs must be right, or refuse with an error of this package and leave the file as it was,
+within 5 s of processor time and 64 MiB of memory. A probe never excludes a row group that holds the
+value.
 
 *Undetected without the data* counts filters in which nothing contradicts anything, though their
-bits are not the bits of the values: the size is wrong in header and footer alike, or bits were
-moved or lost. Readers lose rows by such filters. `verify` finds them, and `bloomify` builds them
-anew.
-
-Not tried are single bits of pages, and interfaces that return more bytes to pyarrow than it asked
-for, on which pyarrow crashes.
+bits are not the bits of the values. Readers lose rows by such filters; `verify` finds them, and
+`bloomify` builds them anew. Not tried are single bits of pages, and interfaces that return more
+bytes to pyarrow than it asked for, on which pyarrow crashes.
 """
 
     def cases(self) -> Iterable[str]:

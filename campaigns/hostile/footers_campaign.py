@@ -42,16 +42,12 @@ class Footers(Campaign):
     workers = 2
     is_expendable = True
     text = """
-Each try changes the footer of a sample file. Half of the footers are scrambled bytes; the others
-stay Thrift, with false numbers, fields that are missing, doubled or unknown, false sizes of lists,
-structs in thousands of levels, marks of encryption, filters that lead elsewhere.
-
-Each verb must succeed, or raise a `BloomwriterError` whose message is one printable line, within 5
-s of processor time and 64 MiB of memory beyond the size of the file. A rewritten file must hold
-every byte that the plan keeps; stripped, it must equal the stripped old file. For a share of the
-tries, Thrift's own classes must find the same footer, pyarrow and DuckDB must read the same rows as
-before, an independent check must find every value in its filter, and the reading verbs must neither
-crash nor hang, even where pyarrow does.
+Each try changes the footer of a sample file: half are scrambled bytes; the others stay Thrift, with
+false, missing or doubled fields. Each verb must succeed, or raise a `BloomwriterError` of one
+printable line, within 5 s of processor time and 64 MiB of memory beyond the size of the file. A
+rewritten file must hold every byte that the plan keeps. For a share of the tries, Thrift's own
+classes must find the same footer, pyarrow and DuckDB must read the same rows as before, every value
+must be in its filter, and the reading verbs must neither crash nor hang, even where pyarrow does.
 """
     _tries: Verbs | SecondReaders | None = None
 

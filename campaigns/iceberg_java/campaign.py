@@ -32,8 +32,8 @@ class IcebergJava(Campaign):
     title = "Iceberg's own implementation on tables with filters"
     text = """
 Spark 3.5 with Iceberg 1.10 (Java) must see the same rows as before in tables of all kinds that got
-filters. It deletes rows, writes all data files and manifests anew, and expires old snapshots. The
-rows must be right after each step, and at the end no file may be in no snapshot.
+filters, also after it deleted rows, wrote all data files and manifests anew, and expired old
+snapshots. At the end no file may be in no snapshot.
 """
 
     def open(self) -> None:

@@ -32,23 +32,20 @@ class Power(Campaign):
     part = "power"
     title = "Loss of power"
     text = """
-Each way to rewrite a file, and each action of an index, is recorded under `strace`. Then power is
-lost after every single operation, on a simulated disk that does the worst that POSIX permits: a
-write that was not synced may be there, missing or torn, a size may be there without the bytes, and
-any subset of the changes of a folder may be there. A try is one state of the disk; all tries
-differ.
+Each way to rewrite a file, and each action of an index, is recorded. Then power is lost after every
+single operation, on a simulated disk that does the worst that POSIX permits: what was not synced
+may be there, missing or torn. A try is one state of the disk; some are made on a real disk, where
+the next run must finish and remove what was left.
 
 The path must lead to all of the old bytes or to all of the new bytes, and after the run has
-returned, to the new bytes. A backup must have the old bytes as soon as the new bytes have taken
-their place; a Hadoop checksum file must fit the file beside it, or be absent. An index must answer
-by its version before or after the action, and `cancel` must end the action. Some states are made on
-a real disk, where the next run must finish and remove what was left. A separate test shows that the
-model finds a missing `fsync`.
+returned, to the new bytes. A backup must have the old bytes; a Hadoop checksum file must fit its
+file, or be absent. An index must answer by its version before or after the action, and `cancel`
+must end the action.
 
 Two things are not promised. If a folder cannot be read, and so cannot be synced, a new version may
 be lost though the run has returned. On file systems without hard links, an empty file can be left
-under the name of a new file, of a backup or of an index entry, beside the whole old version; the
-next run that needs this name removes it, if the temporary file still lies beside it.
+under the name of a new file, of a backup or of an index entry; the next run that needs this name
+removes it, if the temporary file still lies beside it.
 """
 
     def open(self) -> None:

@@ -27,36 +27,29 @@ class Races(Campaign):
     part = "races"
     title = "Real faults, and others at work"
     text = """
-The command is run on real file systems, next to other processes.
+**Full disks** have 20 sizes, from no free page to all that are needed. The result must be the new
+version, or the old bytes and an error that names the full disk. An index stays at its last stable
+version; if there is no space even for the log entry at the end of an action, `bloomify index
+cancel` ends the action.
 
-**Full disks** have 20 sizes, from no free page to all pages that are needed. The result must be the
-new version, or the old bytes and an error that names the full disk. If the home of an index is
-full, the last stable version stays in force; if there is no space even for the log entry at the end
-of the action, `bloomify index cancel` ends the action.
+**Changed meanwhile.** The command is stopped before a system call, while another process truncates,
+overwrites, replaces, removes or renames the file. The change must still be there afterwards. Only
+one change can be lost ("lost"): a write of the same size, in the microseconds of the exchange,
+after which the time of the file was set back.
 
-**Changed meanwhile.** The command is stopped before a system call, at a hundred places in turn,
-while another process truncates, overwrites, replaces, removes or renames the file. The change must
-still be there afterwards, and the command must say that it gave way. `renameat2` exchanges the two
-names, and the replaced file gets its name back if it has changed. Only one change can be lost
-("lost"): a write of the same size in these microseconds after which the time of the file was set
-back.
-
-**Writers.** Several commands work on one file. Each finishes or gives way, and the file must be the
-same as if those that finished had run one after the other.
-
-**Readers** look up rows in a loop while the file is replaced 200 times. A reader that opens the
-path once never notices. Engines that open the path several times for one query may combine the
-footer of one version with the bytes of another version, whenever any program replaces a file, even
-atomically. The query fails, and succeeds when it is repeated. Spark and DataFusion ask for the size
-of the file first, so they may look for the footer in the wrong place. Readers of this package open
-a single file once; in a folder, they notice replaced files and read them anew.
+**Readers** look up rows in a loop while the file is replaced 200 times. Engines that open the path
+several times for one query may combine the footer of one version with the bytes of another,
+whenever any program replaces a file. The query fails, and succeeds when it is repeated. Spark and
+DataFusion ask for the size of the file first, so they may look for the footer in the wrong place.
+Readers of this package open a single file once; in a folder, they notice replaced files and read
+them anew.
 
 **Spark can lose rows.** A DataFrame keeps the sizes that its files had when it was made. If any
 program replaces a file by a larger file, no task reads the row groups whose middle lies beyond the
 old size, and there is no error. Make DataFrames anew after their files were rewritten; or write to
-another place (`-o`) and let readers change over; or choose a time when nobody reads; or, for a file
-that has no filters yet, use `--placement end`: no data move, so the old footer and the old size fit
-the new file, as the last lines of the table show.
+another place (`-o`); or choose a time when nobody reads; or, for a file that has no filters yet,
+use `--placement end`: the old footer and the old size fit the new file, as the last lines of the
+table show.
 """
 
     def open(self) -> None:

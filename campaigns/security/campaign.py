@@ -39,15 +39,14 @@ class Security(Campaign):
     part = "security"
     title = "Files from strangers"
     text = """
-**Text.** A table has random dangerous names and values (controls, escape sequences, bidirectional
-marks, line ends, stray bytes), and twelve command lines have such text in them. No command may
-print any of it raw, JSON must be printable ASCII, and nothing may be reported as a bug.
+**Text.** Names, values and command lines have dangerous text in them (escape sequences,
+bidirectional marks, line ends, stray bytes). No command may print any of it raw, and nothing may be
+reported as a bug.
 
 **Indexes.** One file of an index, or one field of its log, is changed at random. Each lookup and
 action must end in time, with an answer or an error of this package, and no file that holds the
-value may be excluded while a size disagrees with the log. Nothing checks the bits within parts,
-manifests and entries of the right size; the remark counts files that were excluded wrongly for this
-reason.
+value may be excluded while a size disagrees with the log. The remark counts files that were
+excluded wrongly because nothing checks the bits within files of the right size.
 """
     _made: Path | None = None
 

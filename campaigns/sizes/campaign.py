@@ -39,15 +39,10 @@ class Sizes(Campaign):
     part = "sizes"
     title = "Large files"
     text = """
-The files are large in one respect: beyond 16 GiB, by holes; with many columns or row groups; with a
-footer of 50 MB; with a filter of 128 MiB; with 50 million rows in one row group. Each verb runs in
-a process of its own, at a quarter, a half and all of the size, and its result is checked. Holes
-stay holes.
-
 A cell has seconds of CPU time of all threads, and the most MiB of memory beyond the interpreter and
-the libraries, at the largest size. More than 2.6 times as much time or memory for twice the size
-counts as wrong. While a filter is built, it takes the memory of its largest size, to whatever size
-it is folded afterwards.
+the libraries. Each verb runs at a quarter, a half and all of the size; more than 2.6 times as much
+for twice the size counts as wrong. While a filter is built, it takes the memory of its largest
+size, to whatever size it is folded afterwards.
 """
 
     def open(self) -> None:

@@ -30,14 +30,10 @@ class Syscalls(Campaign):
     workers = 2
     text = """
 The command runs under `strace`, which lets a system call fail, or kills the process when it enters
-the call: every call from the first look at the file to the end, each fault in a run of its own. The
-error comes once, or from this call on for all calls of its name, for all calls that need space
-(ENOSPC), that change anything (EROFS), or for all calls (EIO).
-
-Afterwards the path must hold the old bytes or the new bytes, and the rest of the folder must be as
-before. Exit code 0 must mean that the new bytes, and then their name, were synced. Any other exit
-code must come with one line of text that claims nothing false. Files that are left over must be
-recognisable and private, and the next run must succeed and remove them.
+the call: every call, each fault in a run of its own, once or from there on. Afterwards the path
+must hold the old bytes or the new bytes, and the rest of the folder must be as before. Exit code 0
+must mean that the new bytes, and then their name, were synced; any other code must come with one
+line of text that claims nothing false. The next run must succeed and remove what is left over.
 
 Four outcomes are intended, though they differ from this:
 

@@ -42,12 +42,11 @@ class Types(Campaign):
     workers = 2
     is_expendable = True
     text = """
-Every writer writes every type that it has, into three row groups, one of nulls only, with values in
-no order. Every engine counts the rows with a value, in the file as written and in the file with
-filters, with its push-down on and off: up to 50 values that are there, and up to 1,000 that are
-absent, but lie between minimum and maximum. A try survives if filters change nothing. If an engine
-is wrong without filters, [compatibility.md](compatibility.md) lists this limit of the engine. The
-last line is this package, against the rows written.
+Every writer writes every type that it has. Every engine counts the rows with a value, in the file
+as written and in the file with filters, with its push-down on and off: up to 50 values that are
+there, and up to 1,000 that are absent, but lie between minimum and maximum. A try survives if
+filters change nothing; [compatibility.md](compatibility.md) lists where an engine is wrong without
+filters. The last line is this package, against the rows written.
 """
     _session: SparkSession | None = None
 
