@@ -22,18 +22,13 @@ Written by `make bench`. {machine}
 The reference file has 10 M rows x 13 columns in ten row groups, zstd, {size} MB. Filters of 1 % are
 built for an unsorted unique INT64 `id` and an e-mail address of 20 to 24 bytes. Files are in the
 disk cache. Programs that are compared run in turn; figures are of the shortest of several runs, of
-whole processes unless the line says otherwise. `bloomify` flushes its output to disk (fsync) and
-verifies it; the other writers do neither. "What filters save" is the mean of 20 queries in one
-process, and counts bytes from the disk cache, too.
+whole processes unless the line says otherwise. `bloomify` flushes its output to disk and verifies
+it; the other writers do neither. "What filters save" is the mean of 20 queries in one process.
 
-Looking up and reading are timed within one process, after a first run. "The first time" means that
-no footers are kept from before. Point queries of Polars are timed from the making of the LazyFrame
-to the rows.
-
-Spark runs with two cores, 3 GB and default settings. Queries are timed within one process, after
-first runs, from the analysis of a DataFrame or a text to the rows in Python. "Rules on" and "off"
-take turns, and must give the same rows. Ids lie between minimum and maximum of every file, and are
-not dictionary-encoded (otherwise Spark would exclude row groups by the dictionaries).
+Looking up, reading and queries on Spark are timed within one process, after first runs. "The first
+time" means that no footers are kept from before. Spark runs with two cores, 3 GB and default
+settings. "Rules on" and "off" take turns, and must give the same rows. Ids lie between minimum and
+maximum of every file, and are not dictionary-encoded.
 
 The object store is SeaweedFS on the same machine, behind a proxy that counts requests and bytes.
 "One after the other" is the length of the longest chain of requests in which each request began
