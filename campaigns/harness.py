@@ -123,6 +123,11 @@ class Tally:
         return self.tried - self.wrong
 
     @property
+    def failed(self) -> str:
+        """Tries that went wrong, as a cell of a table: empty if there are none."""
+        return f"{self.wrong:,}" if self.wrong else ""
+
+    @property
     def remark(self) -> str:
         """What happened, and how often."""
         return ", ".join(f"{number:,} {word}" for word, number in sorted(self.seen.items()))
@@ -232,12 +237,12 @@ class Campaign(ABC):
         Neighbouring lines that came to the same share a row.
         """
         cells = (
-            (what, f"{tallies[line].tried:,}", f"{tallies[line].survived:,}", remark)
+            (what, f"{tallies[line].tried:,}", tallies[line].failed, remark)
             for line, (what, remark) in lines.items()
             if line in tallies
         )
         rows = (_shared(list(alike)) for _, alike in groupby(cells, key=lambda row: row[1:]))
-        return self.table(("what", "tried", "survived", "remark"), rows, tallies)
+        return self.table(("what", "tried", "failed", "remark"), rows, tallies)
 
     def table(
         self, header: tuple[str, ...], rows: Iterable[tuple[str, ...]], tallies: Tallies
@@ -256,7 +261,7 @@ class Campaign(ABC):
 
 def _shared(rows: list[tuple[str, str, str, str]]) -> tuple[str, ...]:
     """Return one row for several that differ only in what was tried."""
-    _, tried, survived, remark = rows[0]
+    _, tried, failed, remark = rows[0]
     if len(rows) == 1:
         return rows[0]
     names = [row[0].rpartition(": ") for row in rows]
@@ -265,7 +270,7 @@ def _shared(rows: list[tuple[str, str, str, str]]) -> tuple[str, ...]:
         what = head + colon + ", ".join(name for _, _, name in names)
     else:
         what = ", ".join(row[0] for row in rows)
-    return what, f"{tried} each", f"{survived} each", remark
+    return what, f"{tried} each", failed and f"{failed} each", remark
 
 
 def campaign_of(part: str) -> type[Campaign]:

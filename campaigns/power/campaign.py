@@ -80,19 +80,14 @@ removes it, if the temporary file still lies beside it.
         rows = (
             (
                 one.line,
-                *(
-                    f"{number:,}"
-                    for number in (
-                        one.seen[_OPERATIONS],
-                        one.tried,
-                        one.survived,
-                        one.seen[_REAL_STATES],
-                    )
-                ),
+                f"{one.seen[_OPERATIONS]:,}",
+                f"{one.tried:,}",
+                one.failed,
+                f"{one.seen[_REAL_STATES]:,}",
             )
             for one in tallies.values()
         )
-        return self.table(("what", _OPERATIONS, "tried", "survived", _REAL_STATES), rows, tallies)
+        return self.table(("what", _OPERATIONS, "tried", "failed", _REAL_STATES), rows, tallies)
 
     def _one_state(self, name: str, show: Callable[[str], None]) -> Result:
         """Show what was done, and what became of it; put the state into the folder `state`."""

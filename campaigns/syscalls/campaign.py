@@ -82,12 +82,8 @@ Four outcomes are intended, though they differ from this:
 
     def section(self, tallies: Tallies) -> Section:
         """Count by scenario, and say how the runs ended."""
-        rows = (
-            (one.line, f"{one.tried:,}", f"{one.survived:,}")
-            for one in tallies.values()
-            if one.tried
-        )
-        found = self.table(("command", "tried", "survived"), rows, tallies)
+        rows = ((one.line, f"{one.tried:,}", one.failed) for one in tallies.values() if one.tried)
+        found = self.table(("command", "tried", "failed"), rows, tallies)
         return replace(found, text=f"{self.text}\n{self._drawn()}{_endings(tallies)}")
 
     def _drawn(self) -> str:
