@@ -50,7 +50,7 @@ def figures(repeats: int) -> Iterator[Figure]:
     for name, words in {"bloomify": "`bloomify`", **_ALTERNATIVES}.items():
         seconds, peak_mb = least[name]
         yield Figure(
-            what=f"Adding both filters, {words}", figure=f"{seconds:.1f} s, {peak_mb:,.0f} MB"
+            what=f"Adding both filters: {words}", figure=f"{seconds:.1f} s, {peak_mb:,.0f} MB"
         )
 
 

@@ -17,7 +17,7 @@ _NUM_FILES = 100_000
 
 def build(repeats: int) -> Iterator[Figure]:
     """Making an index."""
-    what = "An index of 64 files by {}, against {}"
+    what = "An index of 64 files by {}: against {}"
     reading = "{} which only read the column by pyarrow"
     spark, threads = (
         read_timings(_output("spark", repeats)),

@@ -27,14 +27,14 @@ def lookup(repeats: int) -> Iterator[Figure]:
     """One absent value in many files."""
     folder = str(LARGE.folder)
     timings = read_timings(run(lookup_task("lookup", folder, str(repeats))).output)
-    what = "`probe`: an absent id, inside all minima and maxima, 200 files x 10 filters of 1 MiB"
+    what = "`probe` for an absent id, inside all minima and maxima, 200 files x 10 filters of 1 MiB"
     for base, words, limit in (
         ("duckdb_probe", "DuckDB's `parquet_bloom_probe`", 8),
         ("duckdb_query", "DuckDB's query", 8),
         ("datafusion", "DataFusion's query", 100),
     ):
         yield at_least(
-            f"{what}, against {words}", timings["first"], base=timings[base], limit=limit
+            f"{what}: against {words}", timings["first"], base=timings[base], limit=limit
         )
     yield at_most(
         "The same lookup again, with footers kept, against the first time",
@@ -48,7 +48,7 @@ def lookup(repeats: int) -> Iterator[Figure]:
     few, many = str(FEW.folder), str(MANY.folder)
     timings = read_timings(run(lookup_task("growth", few, many, str(repeats))).output)
     yield at_most(
-        "`probe`: 2,000 files against 200 files (filters of 16 KiB)",
+        "`probe` in 2,000 files against 200 files (filters of 16 KiB)",
         timings[many],
         base=timings[few],
         limit=11,
@@ -61,14 +61,14 @@ def single(repeats: int) -> Iterator[Figure]:
     timings = read_timings(
         run(lookup_task("one_value", path, str(ABSENT_FROM_REFERENCE), str(repeats))).output
     )
-    what = "`probe`: one value in the reference file, against `pq.read_metadata` on it"
+    what = "`probe` for one value, against `pq.read_metadata` of the file: the reference file"
     yield at_most(what, timings["first"], base=timings["metadata"], limit=2)
     yield at_most(f"{what}, footer kept", timings["second"], base=timings["metadata"], limit=2)
     small = str(next(LARGE.folder.iterdir()))
     timings = read_timings(
         run(lookup_task("one_value", small, str(ABSENT_ID), str(repeats))).output
     )
-    what = "`probe`: one value in a file of two columns, against `pq.read_metadata` on it"
+    what = "`probe` for one value, against `pq.read_metadata` of the file: a file of two columns"
     yield at_most(what, timings["first"], base=timings["metadata"], limit=2)
     yield at_most(f"{what}, footer kept", timings["second"], base=timings["metadata"], limit=2)
     timings = read_timings(run(lookup_task("many_values", path, str(repeats))).output)
@@ -88,7 +88,7 @@ def reading(repeats: int) -> Iterator[Figure]:
     # Decoding scatters by a tenth; two equal things take a dozen runs to look equal.
     repeats = max(repeats, 12)
     timings = read_timings(run(lookup_task("reading", str(FILTERED), str(repeats))).output)
-    what = "`read_table` of the reference file, {}, against `pq.read_table` with the same filters"
+    what = "`read_table` of the reference file, against `pq.read_table` with the same filters: {}"
     for name, words in (("present", "one id that is there"), ("absent", "one id that is absent")):
         yield at_least(
             what.format(words),

@@ -78,7 +78,7 @@ class Timing:
         unit, factor = next(
             (unit, factor) for unit, factor in _UNITS if self.best * factor >= _SHOWN_FROM
         )
-        return f"{self.best * factor:.2f} {unit} (median {self.median * factor:.2f})"
+        return f"{self.best * factor:.2f} {unit}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

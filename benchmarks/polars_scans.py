@@ -132,13 +132,13 @@ def figures(repeats: int) -> Iterator[Figure]:
     for place, (where, scan) in _PLACES.items():
         for query, words in _QUERIES.items():
             yield at_least(
-                f"`scan_polars`: {words}, in {where}, against Polars' `{scan}`",
+                f"`scan_polars`, {where}, against Polars' `{scan}`: {words}",
                 timings[f"{place}_{query}_ours"],
                 base=timings[f"{place}_{query}_theirs"],
                 limit=2,
             )
         yield at_most(
-            f"`scan_polars`: a filter that excludes nothing, in {where}, against Polars' `{scan}`",
+            f"`scan_polars`, {where}, against Polars' `{scan}`: a filter that excludes nothing",
             timings[f"{place}_useless_ours"],
             base=timings[f"{place}_useless_theirs"],
             limit=8,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,33 +20,19 @@ _HEAD = """# Benchmarks
 Written by `make bench`. {machine}
 
 The reference file has 10 M rows x 13 columns in ten row groups, zstd, {size} MB. Filters of 1 % are
-built for an unsorted unique INT64 `id` and an e-mail address of 20 to 24 bytes. The file is in the
-disk cache. Programs that are compared run in turn, in one go; ratios are ratios of the shortest of
-several runs. Figures are of whole processes, with the start of the interpreter, unless the line
-says otherwise. `bloomify` flushes its output to disk (fsync) and verifies it; the other writers do
-neither.
+built for an unsorted unique INT64 `id` and an e-mail address of 20 to 24 bytes. Files are in the
+disk cache. Programs that are compared run in turn; figures are of the shortest of several runs, of
+whole processes unless the line says otherwise. `bloomify` flushes its output to disk and verifies
+it; the other writers do neither. "What filters save" is the mean of 20 queries in one process.
 
-"What filters save" is the mean of 20 queries in one process: processor time of all threads of the
-process, and bytes that its system calls read, also from the disk cache.
+Looking up, reading and queries on Spark are timed within one process, after first runs. "The first
+time" means that no footers are kept from before. Spark runs with two cores, 3 GB and default
+settings. "Rules on" and "off" take turns, and must give the same rows. Ids lie between minimum and
+maximum of every file, and are not dictionary-encoded.
 
-Looking up and reading are timed within one process, after a first run that loaded everything that
-the process needs. "The first time" means that no footers are kept from before, and for DataFusion
-that the context is new. The files are in the disk cache throughout.
-
-Point queries of Polars are timed from the making of the LazyFrame to the rows.
-`benchmarks/polars_scans.py` describes the files.
-
-Spark runs with two cores and 3 GB, with default settings unless the line says otherwise. Queries
-are timed within one process, after a first run (point queries after ten runs of each kind), from
-the analysis of a DataFrame or a text to the rows in Python. Files were listed before. "Rules on"
-and "off" take turns, and must give the same rows. Point queries look up ids between minimum and
-maximum of every file, in files whose ids are not dictionary-encoded (otherwise Spark would exclude
-row groups by the dictionaries). `benchmarks/spark_data.py` describes the tables.
-
-The object store is SeaweedFS on the same machine, behind a proxy that counts requests and the bytes
-of their bodies, and in one line limits the speed. "One after the other" is the length of the
-longest chain of requests in which each request began after the answer to the request before.
-`benchmarks/store_tasks.py` describes the files.
+The object store is SeaweedFS on the same machine, behind a proxy that counts requests and bytes.
+"One after the other" is the length of the longest chain of requests in which each request began
+after the answer to the request before.
 """
 
 
@@ -67,10 +54,19 @@ def machine() -> str:
 
 
 def table(figures: Iterable[Figure]) -> str:
-    """Return the Markdown table of some figures."""
-    verdict = {True: "yes", False: "**no**", None: ""}
-    rows = [f"| {f.what} | {f.figure} | {f.target} | {verdict[f.met]} |" for f in figures]
-    return "\n".join(["| what | figure | target | met |", "|---|---|---|---|", *rows, ""])
+    """Return the Markdown table of some figures; what neighbours begin with is a row of its own."""
+    rows = ["| what | figure | target |", "|---|---|---|"]
+    for head, group in groupby(
+        figures, key=lambda one: one.what.partition(": ")[0] if ": " in one.what else ""
+    ):
+        some = list(group)
+        is_shared = head != "" and len(some) > 1
+        rows += [f"| **{head}** | | |"] if is_shared else []
+        for one in some:
+            what = one.what.partition(": ")[2] if is_shared else one.what
+            target = one.target + (", **not met**" if one.met is False else "")
+            rows.append(f"| {what} | {one.figure} | {target} |")
+    return "\n".join([*rows, ""])
 
 
 def document(sections: Mapping[str, Sequence[Figure]], *, kernels: str, size: int) -> str:

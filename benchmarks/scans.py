@@ -59,8 +59,8 @@ class Traffic:
 
     def described(self, base: Traffic | None = None) -> str:
         """Return the bytes, as a difference to `base` if there is one, and the requests."""
-        words = f"{self.bytes / base.bytes - 1:+.1%} bytes" if base else f"{self.bytes:,} bytes"
-        return words if self.requests is None else f"{words} in {self.requests} requests"
+        words = f"{self.bytes / base.bytes - 1:+.1%}" if base else f"{self.bytes:,}"
+        return words if self.requests is None else f"{words} in {self.requests}"
 
 
 class _CountedFile(io.FileIO):
@@ -234,6 +234,9 @@ def _files(folder: Path, rows: int, rows_per_group: int) -> dict[str, Path]:
     return files
 
 
+_CELL = f"bytes (in requests) without filters; then with filters at {', '.join(PLACEMENTS)}"
+
+
 def scans(_repeats: int) -> Iterator[Figure]:
     """Bytes and requests of full scans."""
     for words, (rows, rows_per_group) in SIZES.items():
@@ -243,15 +246,14 @@ def scans(_repeats: int) -> Iterator[Figure]:
             size = {name: path.stat().st_size for name, path in files.items()}
             grown = size["end"] - size["no filters"]
             yield Figure(
-                what=f"The file, {words}",
+                what=f"Size of the file, {words}",
                 figure=f"{size['no filters']:,} bytes; filters on two columns add {grown:,}",
             )
             for engine in ENGINES:
                 base = scanned(engine, files["no filters"], columns)
                 placed = {name: scanned(engine, files[name], columns) for name in PLACEMENTS}
-                figures = [f"`{name}` {each.described(base)}" for name, each in placed.items()]
-                figure = "; ".join((f"no filters {base.described()}", *figures))
-                yield Figure(what=f"{engine}, {words}", figure=figure)
+                each = (base.described(), *(one.described(base) for one in placed.values()))
+                yield Figure(what=f"{words}, {_CELL}: {engine}", figure="; ".join(each))
 
 
 def main() -> None:

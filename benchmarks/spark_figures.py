@@ -27,26 +27,26 @@ def point(repeats: int) -> Iterator[Figure]:
     way = f"rules and index of FPP {LOW_FPP:.1%}"
     for kind, words in (("absent", "an absent id"), ("present", "an id in one file")):
         nothing, embedded = timings[f"{kind}_nothing"], timings[f"{kind}_embedded"]
-        what = f"{words}, {NUM_MANY:,} files:"
+        what = f"{words}, {NUM_MANY:,} files"
         ours = timings[f"{kind}_index"]
-        neither = "against no rules and no index"
-        yield at_least(f"{what} rules and index, {neither}", ours, base=nothing, limit=20)
+        neither = f"{what}, against no rules and no index"
+        yield at_least(f"{neither}: rules and index", ours, base=nothing, limit=20)
         low = timings[f"{kind}_low"]
-        yield at_least(f"{what} {way}, {neither}", low, base=nothing, limit=20)
-        against = "rules and index, against embedded filters alone"
-        yield at_least(f"{what} {against}", ours, base=embedded, limit=5)
+        yield at_least(f"{neither}: {way}", low, base=nothing, limit=20)
         for name, other_way in (
             ("where", "`where` and index, without rules"),
             ("embedded", "embedded filters alone"),
         ):
             other = timings[f"{kind}_{name}"]
             figure = f"{nothing.best / other.best:.1f}x as fast: {other} against {nothing}"
-            yield Figure(what=f"{what} {other_way}, {neither}", figure=figure)
+            yield Figure(what=f"{neither}: {other_way}", figure=figure)
+        against = "rules and index, against embedded filters alone"
+        yield at_least(f"{what}, {against}", ours, base=embedded, limit=5)
     alone, nothing = timings["present_alone"], timings["present_nothing"]
-    what = f"an id in one file, {NUM_MANY:,} files: {way}, against Spark with that file alone"
+    what = f"an id in one file, {NUM_MANY:,} files, {way}, against Spark with that file alone"
     yield at_most(what, timings["present_low"], base=alone, limit=1.5)
     figure = f"{nothing.best / alone.best:.1f}x as fast: {alone} against {nothing}"
-    what = f"an id in one file: Spark with that file alone, against {NUM_MANY:,} files"
+    what = f"an id in one file, Spark with that file alone, against {NUM_MANY:,} files"
     yield Figure(what=what, figure=figure)
 
 
@@ -61,10 +61,13 @@ def planning(repeats: int) -> Iterator[Figure]:
             off, on = timings[f"{kind}_{name}_off"], timings[f"{kind}_{name}_on"]
             more = 1000 * (on.median - off.median)
             what = (
-                f"{NUM_LINKS:,} indexed files, an id {words}: {phase}, "
-                "time with rules minus without"
+                f"{NUM_LINKS:,} indexed files, time with rules minus without: "
+                f"an id {words}, {phase}"
             )
-            figure = f"{more:.1f} ms: {on} against {off}"
+            figure = (
+                f"{more:.1f} ms: medians of {1000 * on.median:.2f} ms and "
+                f"{1000 * off.median:.2f} ms"
+            )
             yield Figure(
                 what=what,
                 figure=figure,

@@ -7,7 +7,6 @@ bytes of their bodies. Files are put there anew before each run, by copies withi
 from __future__ import annotations
 
 import argparse
-import collections
 import contextlib
 import hashlib
 import sys
@@ -229,10 +228,9 @@ def _task(name: str, *arguments: str) -> Command:
 
 
 def _requests(seen: list[Request]) -> str:
-    counts = collections.Counter(request.operation for request in seen)
-    found = ", ".join(f"{count:,} {operation}" for operation, count in counts.most_common())
     transferred = f"{bytes_down(seen) / 1e6:.1f} MB down, {bytes_up(seen) / 1e6:.1f} MB up"
-    return f"{found}; {transferred}; {round_trips(seen):,} one after the other"
+    found = f"{len(seen):,} requests, {round_trips(seen):,} one after the other"
+    return f"{found}; {transferred}"
 
 
 def _digest(path: Path) -> str:

@@ -98,13 +98,13 @@ def measured(num_files: int, *, repeats: int) -> Iterator[Figure]:
         size = f"{num_files} files, {bench.num_bytes / 1e9:.1f} GB, two columns"
         for kind, library in (("Delta", "deltalake"), ("Iceberg", "pyiceberg")):
             yield at_most(
-                f"`bloomify TABLE` ({kind}) against the same files as a plain folder ({size})",
+                f"`bloomify TABLE`, {size}: {kind}, against the same files as a plain folder",
                 timings[kind],
                 base=timings["folder"],
                 limit=1.2,
             )
             yield at_least(
-                f"`bloomify TABLE` ({kind}) against reading and writing by {library} ({size})",
+                f"`bloomify TABLE`, {size}: {kind}, against reading and writing by {library}",
                 timings[kind],
                 base=timings[library],
                 limit=5,

@@ -206,11 +206,9 @@ class Answers(Campaign):
     part = "answers"
     title = "What the reading verbs return"
     text = """
-Random tables (types, nulls, NaN, times outside a day, one file or hive folders whose files lack
-columns, minima above maxima) of several writers and options have filters on some columns. A try
-asks one verb (`read_table`, `iter_batches`, `dataset`, its `count_rows`, `scan_polars`, `probe`)
-for the rows of a random predicate, as SQL, lists or an expression. The rows must be those that
-plain Python selects; `probe` must keep their row groups, and those in which DuckDB finds rows.
+A try asks one of the reading verbs for the rows of a random predicate in random files with filters.
+The rows must be those that plain Python selects; `probe` must keep their row groups, and those in
+which DuckDB finds rows.
 """
 
     def cases(self) -> Iterable[str]:

@@ -34,10 +34,8 @@ class Corpus(Campaign):
     part = "corpus"
     title = "Other writers' files"
     text = """
-These are real files of many writers, and some of them are fuzzed or malformed. Each file is
-rewritten in each placement and verified, or it is refused with an error of this package and stays
-as it is. pyarrow must read the same from the new version, and find every value in its filters.
-`strip` must give the old bytes back.
+Each real file is rewritten in each placement and verified, or refused and left as it is. pyarrow
+must read the same, and find every value in its filters; `strip` must give the old bytes back.
 """
 
     def cases(self) -> Iterable[str]:

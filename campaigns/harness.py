@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -120,6 +121,11 @@ class Tally:
     def survived(self) -> int:
         """Tries that ended as they should."""
         return self.tried - self.wrong
+
+    @property
+    def failed(self) -> str:
+        """Tries that went wrong, as a cell of a table: empty if there are none."""
+        return f"{self.wrong:,}" if self.wrong else ""
 
     @property
     def remark(self) -> str:
@@ -226,13 +232,17 @@ class Campaign(ABC):
         return self.counted({one.line: (one.line, one.remark) for one in tallies.values()}, tallies)
 
     def counted(self, lines: Mapping[str, tuple[str, str]], tallies: Tallies) -> Section:
-        """Return a section that counts the tries of some lines: how it calls them, and a remark."""
-        rows = (
-            (what, f"{tallies[line].tried:,}", f"{tallies[line].survived:,}", remark)
+        """Return a section that counts the tries of some lines: how it calls them, and a remark.
+
+        Neighbouring lines that came to the same share a row.
+        """
+        cells = (
+            (what, f"{tallies[line].tried:,}", tallies[line].failed, remark)
             for line, (what, remark) in lines.items()
             if line in tallies
         )
-        return self.table(("what", "tried", "survived", "remark"), rows, tallies)
+        rows = (_shared(list(alike)) for _, alike in groupby(cells, key=lambda row: row[1:]))
+        return self.table(("what", "tried", "failed", "remark"), rows, tallies)
 
     def table(
         self, header: tuple[str, ...], rows: Iterable[tuple[str, ...]], tallies: Tallies
@@ -247,6 +257,20 @@ class Campaign(ABC):
             survived=sum(one.survived for one in tallies.values()),
             problems=tuple(problem for one in tallies.values() for problem in one.problems),
         )
+
+
+def _shared(rows: list[tuple[str, str, str, str]]) -> tuple[str, ...]:
+    """Return one row for several that differ only in what was tried."""
+    _, tried, failed, remark = rows[0]
+    if len(rows) == 1:
+        return rows[0]
+    names = [row[0].rpartition(": ") for row in rows]
+    if len({head for head, _, _ in names}) == 1:
+        head, colon, _ = names[0]
+        what = head + colon + ", ".join(name for _, _, name in names)
+    else:
+        what = ", ".join(row[0] for row in rows)
+    return what, f"{tried} each", failed and f"{failed} each", remark
 
 
 def campaign_of(part: str) -> type[Campaign]:

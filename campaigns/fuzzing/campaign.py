@@ -51,13 +51,9 @@ class Fuzzing(Campaign):
     title = "Fuzzing"
     workers = 2
     text = """
-Atheris (libFuzzer, guided by coverage of the package) makes inputs for four targets: the parser of
-footers, the parser of headers, the probe of a small file with some bytes changed, and the parser of
-SQL with a probe of a file that has columns of every kind. Each input must lead to an answer, or to
-an error of this package in one line, within 5 s and a bound on memory. Both forms of the scanner,
-in C and in Python, must find the same in a footer. Both ways to read a header must find the same in
-it. The first inputs are bytes that writers make, and inputs that earlier runs found. `make test`
-tries all of these again. In addition, texts of words and symbols in any order are tried as SQL.
+Atheris (libFuzzer, guided by coverage) makes inputs for the parsers of footers, headers and SQL,
+and the probe of a small file. Each input must lead to an answer, or to an error of this package, in
+time and memory. The scanners in C and in Python must find the same.
 """
 
     def cases(self) -> Iterable[str]:

@@ -50,22 +50,14 @@ class Filters(Campaign):
     workers = 2
     is_expendable = True
     text = """
-All cases of every kind are tried, each with one of the verbs `probe`, `inspect`, `verify`,
-`bloomify`, `strip`, `repair` and `read_table`, in memory and on disk, within 5 s of processor time
-and 64 MiB of memory. A try survives if the verb is right, or if it refuses with an error of this
-package, in one line, and leaves the file as it was. Above all, a probe never excludes a row group
-that holds the value. pyarrow reads each rewritten file again, and must read the same table. Filters
-that are kept or built must hold every value that was read.
+All verbs must be right, or refuse with an error of this package and leave the file as it was,
+within 5 s of processor time and 64 MiB of memory. A probe never excludes a row group that holds the
+value.
 
 *Undetected without the data* counts filters in which nothing contradicts anything, though their
-bits are not the bits of the values. Either the size is wrong, and header and footer agree on it
-(or, if the writer left `bloom_filter_length` out, something else begins where the filter ends by
-this size). Or bits were moved or lost. Readers lose rows by such filters. `verify` finds these
-filters, and `bloomify` builds them anew; to show this, all bits of some filters are flipped one by
-one.
-
-Two kinds of damage are not tried: single bits of pages, and interfaces that return more bytes to
-pyarrow than it asked for. pyarrow crashes on such interfaces.
+bits are not the bits of the values. Readers lose rows by such filters; `verify` finds them, and
+`bloomify` builds them anew. Not tried are single bits of pages, and interfaces that return more
+bytes to pyarrow than it asked for, on which pyarrow crashes.
 """
 
     def cases(self) -> Iterable[str]:

@@ -31,10 +31,9 @@ class IcebergJava(Campaign):
     part = "iceberg-java"
     title = "Iceberg's own implementation on tables with filters"
     text = """
-Tables of all kinds get filters. Then Spark 3.5 with Iceberg 1.10 (Java) must see the same rows as
-in the snapshot before, and as many rows as were written. It deletes rows, writes all data files and
-manifests anew, and lets all old snapshots expire. After each step the rows must be the rows that
-are left. At the end there must be no file that is in no snapshot.
+Spark 3.5 with Iceberg 1.10 (Java) must see the same rows as before in tables of all kinds that got
+filters, also after it deleted rows, wrote all data files and manifests anew, and expired old
+snapshots. At the end no file may be in no snapshot.
 """
 
     def open(self) -> None:

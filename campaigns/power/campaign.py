@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _FATES: Final = 1500
 _REAL: Final = 500
+_OPERATIONS, _REAL_STATES = "operations", "on a real disk"
 
 
 class Power(Campaign):
@@ -31,28 +32,20 @@ class Power(Campaign):
     part = "power"
     title = "Loss of power"
     text = """
-Each way to rewrite a file, and each action of an index, runs once under `strace`, which records
-every operation of the run on the file system, byte for byte. Then a loss of power is simulated
-after every single operation, on a disk that does the worst that POSIX permits. A write that was not
-synced may be there, may be missing, or may be torn: a part of its sectors, zeros, or the former
-content of the disk. A size may be there without the bytes. Of the changes of a folder that were not
-synced, any subset may be there, with or without the bytes of the files. A try is one state that the
-disk may have afterwards; all tries differ.
+Each way to rewrite a file, and each action of an index, is recorded. Then power is lost after every
+single operation, on a simulated disk that does the worst that POSIX permits: what was not synced
+may be there, missing or torn. A try is one state of the disk; some are made on a real disk, where
+the next run must finish and remove what was left.
 
 The path must lead to all of the old bytes or to all of the new bytes, and after the run has
-returned, to the new bytes. The old bytes must be there under the backup's name as soon as the new
-bytes have taken their place. A Hadoop checksum file must fit the file beside it, or be absent.
-Everything else must be as before, except for temporary files. One state of each kind is then made
-on a real disk ("on a real disk"): the same command must come to the same result, and remove the
-files that were left. An index must answer by its last stable version, from before the action or
-from after the action. `cancel` must end the action, and the index must be usable as before. A
-separate test shows that the model would find a missing `fsync`.
+returned, to the new bytes. A backup must have the old bytes; a Hadoop checksum file must fit its
+file, or be absent. An index must answer by its version before or after the action, and `cancel`
+must end the action.
 
 Two things are not promised. If a folder cannot be read, and so cannot be synced, a new version may
 be lost though the run has returned. On file systems without hard links, an empty file can be left
-under the name of a new file, of a backup or of an index entry, beside the whole old version. The
-next run that needs this name removes the empty file, if the temporary file for this name still lies
-beside it.
+under the name of a new file, of a backup or of an index entry; the next run that needs this name
+removes it, if the temporary file still lies beside it.
 """
 
     def open(self) -> None:
@@ -73,7 +66,7 @@ beside it.
         effort = Effort(seed=plan.seed, fates=plan.some(_FATES), real=max(10, plan.some(_REAL)))
         record = self._record(name)
         found = crash(EVERY[name], record, effort)
-        seen = {"operations": len(record.operations), "states on a real disk": found.real}
+        seen = {_OPERATIONS: len(record.operations), _REAL_STATES: found.real}
         yield Result(name=name, line=name, tried=found.states - len(found.problems), seen=seen)
         for problem, state in found.problems.items():
             yield Result(name=state, line=name, problems=(problem,))
@@ -83,12 +76,18 @@ beside it.
         return name if name in EVERY else name.rsplit("/", 3)[0]
 
     def section(self, tallies: Tallies) -> Section:
-        """Count by scenario, with the number of operations first."""
-        remarks = {
-            line: ", ".join(f"{number:,} {what}" for what, number in one.seen.items())
-            for line, one in tallies.items()
-        }
-        return self.counted({line: (line, remarks[line]) for line in tallies}, tallies)
+        """Count by scenario."""
+        rows = (
+            (
+                one.line,
+                f"{one.seen[_OPERATIONS]:,}",
+                f"{one.tried:,}",
+                one.failed,
+                f"{one.seen[_REAL_STATES]:,}",
+            )
+            for one in tallies.values()
+        )
+        return self.table(("what", _OPERATIONS, "tried", "failed", _REAL_STATES), rows, tallies)
 
     def _one_state(self, name: str, show: Callable[[str], None]) -> Result:
         """Show what was done, and what became of it; put the state into the folder `state`."""

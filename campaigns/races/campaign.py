@@ -5,17 +5,20 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from campaigns.harness import Campaign, Result, attempt, spread
+from campaigns.harness import Campaign, Result, Tally, attempt, spread
 from campaigns.races.catalogue import groups, hands
-from campaigns.races.readers import REPLACEMENTS, SETS, watch
+from campaigns.races.readers import OURS, REPLACEMENTS, SETS, watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from campaigns.harness import Section, Tallies
     from campaigns.races.catalogue import Group
     from campaigns.races.files import Tries
 
 _READERS = "readers"
+_MEDDLING = "changed meanwhile"
+_OUR_READERS = frozenset(name for names in OURS for name in names)
 
 
 class Races(Campaign):
@@ -24,48 +27,29 @@ class Races(Campaign):
     part = "races"
     title = "Real faults, and others at work"
     text = """
-The command is run on real file systems, next to other processes.
+**Full disks** have 20 sizes, from no free page to all that are needed. The result must be the new
+version, or the old bytes and an error that names the full disk. An index stays at its last stable
+version; if there is no space even for the log entry at the end of an action, `bloomify index
+cancel` ends the action.
 
-**Full disks.** The disk is a tmpfs of 20 sizes, from no free page to all pages that are needed. The
-result must be the new version, or the old bytes and an error that names the full disk; nothing else
-may be left behind. The same is tried for a checksum file (`--regenerate-crc`), a backup, and an
-output on another disk. If the home of an index is full, the last stable version stays in force. If
-there is no space even for the log entry at the end of the action, `bloomify index cancel` ends the
-action.
+**Changed meanwhile.** The command is stopped before a system call, while another process truncates,
+overwrites, replaces, removes or renames the file. The change must still be there afterwards. Only
+one change can be lost ("lost"): a write of the same size, in the microseconds of the exchange,
+after which the time of the file was set back.
 
-**Changed meanwhile.** The command is stopped before one of its system calls, at a hundred places in
-turn. Another process truncates, overwrites, replaces, removes or renames the file. Then the command
-goes on. Afterwards the change by the other process must still be there, and the command must say
-that it gave way, unless it had not begun or had finished. There is no gap between the last look at
-the old file and the replacement, because `renameat2` exchanges the two names: then the replaced
-file is looked at once more, and gets its name back if it has changed. The only change that can be
-lost ("lost") is a write of the same size in these microseconds after which the time of the file was
-set back. If the *folder* is renamed, the temporary file moves with the folder, and the next run in
-the folder removes it.
+**Readers** look up rows in a loop while the file is replaced 200 times. Engines that open the path
+several times for one query may combine the footer of one version with the bytes of another,
+whenever any program replaces a file. The query fails, and succeeds when it is repeated. Spark and
+DataFusion ask for the size of the file first, so they may look for the footer in the wrong place.
+Readers of this package open a single file once; in a folder, they notice replaced files and read
+them anew.
 
-**Writers.** Several commands work on one file at once. Each command finishes or gives way. The file
-must be the same as if the commands that finished had run one after the other.
-
-**Readers** count, add up and look up rows in a loop, in processes of their own, while the file is
-replaced 200 times. In turn, filters are put before column chunks, behind row groups and at the end,
-and are taken out. A reader that opens the path once reads a single version, and never notices a
-replacement. Some engines open the path several times for one query, first for the footer, then for
-the data. These engines may combine the footer of one version with the bytes of another version.
-This can happen whenever a file is replaced, by any program, even atomically. The query fails on
-pages that make no sense, and succeeds when it is repeated. Spark and DataFusion ask for the size of
-the file first, and open the file later, so they may look for the footer in the wrong place.
-
-**Spark can lose rows.** A DataFrame keeps the sizes that its files had when it was made. If a file
-is replaced by a larger file, by any program, no task reads the row groups whose middle lies beyond
-the old size, and there is no error. Make DataFrames anew after their files were rewritten.
-
-There are three ways to avoid this. Write to another place (`-o`), and then let readers change over.
-Choose a time when nobody reads. Or, for a file that has no filters yet, use `--placement end`: then
-no data move, so the old footer and the old size fit the new file. The last lines of the table show
-this, and so does a test with a DataFrame that was made before.
-
-Readers of this package open a single file once. In a folder, they notice which files were replaced,
-and read these files without using what was known about the old files.
+**Spark can lose rows.** A DataFrame keeps the sizes that its files had when it was made. If any
+program replaces a file by a larger file, no task reads the row groups whose middle lies beyond the
+old size, and there is no error. Make DataFrames anew after their files were rewritten; or write to
+another place (`-o`); or choose a time when nobody reads; or, for a file that has no filters yet,
+use `--placement end`: the old footer and the old size fit the new file, as the last lines of the
+table show.
 """
 
     def open(self) -> None:
@@ -111,6 +95,20 @@ and read these files without using what was known about the old files.
         """Return what a group's line says."""
         lines = (group.what for group in self.groups if name in self._tries.get(group.what, ()))
         return next(lines, name)
+
+    def section(self, tallies: Tallies) -> Section:
+        """Count all changes by another process in one row, and the readers of this package."""
+        merged: Tallies = {}
+        for line, one in tallies.items():
+            head, _, name = line.partition(": ")
+            ours = f"{head}: this package" if name in _OUR_READERS else line
+            what = head if head == _MEDDLING else ours
+            whole = merged.setdefault(what, Tally(line=what))
+            whole.tried += one.tried
+            whole.wrong += one.wrong
+            whole.seen.update(one.seen)
+            whole.problems += one.problems
+        return super().section(merged)
 
     def _near(self, name: str) -> list[str]:
         near = (g for g in self.groups if name.startswith(g.key) or g.key.startswith(name))

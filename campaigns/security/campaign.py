@@ -39,18 +39,14 @@ class Security(Campaign):
     part = "security"
     title = "Files from strangers"
     text = """
-**Text.** A try is a table whose folder, files, columns and values have random dangerous names
-(controls, escape sequences, bidirectional marks, line ends, zero-width and tag characters, stray
-bytes and surrogates), and twelve command lines of any commands and options with such text in them.
-It survives if no command prints any of this text raw, JSON is printable ASCII, and nothing is
+**Text.** Names, values and command lines have dangerous text in them (escape sequences,
+bidirectional marks, line ends, stray bytes). No command may print any of it raw, and nothing may be
 reported as a bug.
 
-**Indexes.** A try changes one file of an index at random (bits, bytes, lengths, everything), or
-puts another value into one field of its log. Then values that are there are looked up, and the
-index is listed, refreshed, optimized, vacuumed or cancelled. The try survives if this ends in time,
-with an answer or an error of this package, and if no file that holds the value is excluded while a
-size disagrees with the log. Nothing checks the bits within parts, manifests and entries of the
-right size. The remark counts the tries in which a file was excluded wrongly for this reason.
+**Indexes.** One file of an index, or one field of its log, is changed at random. Each lookup and
+action must end in time, with an answer or an error of this package, and no file that holds the
+value may be excluded while a size disagrees with the log. The remark counts files that were
+excluded wrongly because nothing checks the bits within files of the right size.
 """
     _made: Path | None = None
 

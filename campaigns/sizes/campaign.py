@@ -32,8 +32,6 @@ _FEW_SECONDS: Final = 0.5
 _FEW_MIB: Final = 100.0
 """Below, growth is noise, and is not told."""
 
-_HEADER: Final = ("what", "verb", "CPU s", "memory MiB", "CPU x", "memory x")
-
 
 class Sizes(Campaign):
     """One verb on one file after the other."""
@@ -41,18 +39,10 @@ class Sizes(Campaign):
     part = "sizes"
     title = "Large files"
     text = """
-The files are large in one respect: beyond 2, 4 and 16 GiB, by holes; with many columns or row
-groups; with a footer of 50 MB; with a filter of 128 MiB; with 50 million rows in one row group.
-Each verb runs in a process of its own, at a quarter, a half and all of the size. The result is
-checked: every filter is there, no filter lacks a value, a value is found, and `strip` gives back a
-file of the old size. Holes stay holes: the largest file, of 17 GiB, takes a few MiB of the disk.
-
-Seconds are CPU time, user and system, of all threads, so other work on the machine does not change
-them. Seconds and memory are figures of the largest size. Memory is the most that the process used,
-without the memory of the interpreter and the libraries. "x" is the growth when the size doubles,
-the larger of both doublings: 2 is linear, more than 2.6 counts as wrong, and "-" means that the
-figures are too small to compare. While a filter is built, it takes the memory of its largest size,
-to whatever size it is folded afterwards.
+A cell has seconds of CPU time of all threads, and the most MiB of memory beyond the interpreter and
+the libraries. Each verb runs at a quarter, a half and all of the size; more than 2.6 times as much
+for twice the size counts as wrong. While a filter is built, it takes the memory of its largest
+size, to whatever size it is folded afterwards.
 """
 
     def open(self) -> None:
@@ -77,13 +67,17 @@ to whatever size it is folded afterwards.
                 line=f"{kind}/{verb}",
                 tried=len(_SHARES),
                 problems=(f"{what}, {verb}: {problem}",) if problem else (),
-                extra=(what, verb, *cells),
+                extra=(what, verb, ", ".join(filter(None, cells[:2]))),
             )
 
     def section(self, tallies: Tallies) -> Section:
-        """Show what each verb took."""
-        rows = (tuple(cells) for tally in tallies.values() for cells in tally.extras)
-        return self.table(_HEADER, rows, tallies)
+        """Show what each verb took, in a row for each kind of file."""
+        found: dict[str, dict[str, str]] = {}
+        for what, verb, cell in (extra for one in tallies.values() for extra in one.extras):
+            found.setdefault(what, {})[verb] = cell
+        verbs = tuple(dict.fromkeys(verb for cells in found.values() for verb in cells))
+        rows = ((what, *(cells.get(verb, "") for verb in verbs)) for what, cells in found.items())
+        return self.table(("what", *verbs), rows, tallies)
 
     def _costs(self, case: Case, share: float) -> dict[str, Cost | Failed]:
         """Return what each verb takes at a share of the largest size."""

@@ -55,20 +55,17 @@ class Stores(Campaign):
     part = "stores"
     title = "Object stores that fail"
     text = """
-A real store (SeaweedFS) stands behind a proxy that lets requests fail. The connection is cut before
-the store hears of a request, or after the store has done its work. Answers are 500, 503, 403, 409
-or 412, stop half-way, or come with another ETag. Others no honest store gives: garbage, a page of
-HTML, an endless redirection, a length of 4 EiB, another range, a body without end. This is done at
-each request of each verb, for this request only, and for all requests from there on. Afterwards the
-object must be the old object or the new object, byte for byte. The report or the error must say
-which of them it is, or that this is not known. Every upload that is left must be in the journal or
+A real store (SeaweedFS) stands behind a proxy that lets requests fail: the connection is cut before
+or after the store has done its work, or the answer is 500, 503, 403, 409 or 412, stops half-way,
+has another ETag, or is one that no honest store gives: garbage, an endless redirection, a length of
+4 EiB, another range, a body without end. This is done at each request of each verb, once and from
+there on. Afterwards the object must be the old object or the new object, and the report or the
+error must say which, or that this is not known. Every upload that is left must be in the journal or
 named in the error. The same command, run again when the store works, must finish.
 
-**Writers.** Two commands add filters of different columns to one object at the same time, or a
-program overwrites the object. Every filter that was reported must be there, and the last write of
-the other program must never be lost.
-
-**Kills.** The server is killed (`kill -9`) in the middle, and started again.
+**Writers.** Two commands add filters to one object at the same time, or a program overwrites it:
+every reported filter must be there, and the last write of the other program must never be lost.
+**Kills.** The server is killed in the middle, and started again.
 
 **Signals.** The command gets SIGTERM or SIGKILL at a random moment. After SIGTERM no upload may be
 left, after SIGKILL none that the journal does not name.

@@ -7,23 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from campaigns.harness import Campaign, Result
-from campaigns.syscalls.faults import ERRORS, KILL, Fault
 from campaigns.syscalls.nursery import START, WORKER
 from campaigns.syscalls.trying import PROCESS, WRITE_BACK, Bench
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from campaigns.harness import Section, Tallies, Tally
+    from campaigns.harness import Section, Tallies
 
 _PROCESS_SHARE: Final = 0.02
 """Of the faults that are tried in children of a nursery, so many are tried in real processes, too:
 these take twenty times as long."""
 
-_OTHERS: Final = "from there on"
-_KINDS: Final = (KILL, *ERRORS, _OTHERS)
-_IN_WHAT: Final = {WORKER: ", building thread", WRITE_BACK: " thread", PROCESS: ", own process"}
-_AT, _MISSED = "at ", "missed"
+_MISSED: Final = "missed"
 
 
 class Syscalls(Campaign):
@@ -34,23 +30,14 @@ class Syscalls(Campaign):
     workers = 2
     text = """
 The command runs under `strace`, which lets a system call fail, or kills the process when it enters
-the call. This is done for every call from the first look at the file to the end, in the main thread
-and in the thread that builds filters. Each call and fault gets a run of its own. An error is
-injected in two ways: into this call only, and into this call and all later calls of the same name.
-(EINTR is injected five times, because a call that returns EINTR is made again.) "From there on"
-means faults of several calls: from this call on, all calls that need space fail (ENOSPC), all calls
-that change anything fail (EROFS), or all calls fail (EIO). A part of the runs begins with
-`python -m bloomify` in a new process.
-
-After each run, the path must hold the old bytes or the new bytes, and the rest of the folder must
-be as before. Exit code 0 must mean that the new bytes, and then their name, were synced without an
-error. Any other exit code must come with one line of text that claims nothing false. Files that are
-left over must be recognisable and private. The next run must succeed and remove them.
+the call: every call, each fault in a run of its own, once or from there on. Afterwards the path
+must hold the old bytes or the new bytes, and the rest of the folder must be as before. Exit code 0
+must mean that the new bytes, and then their name, were synced; any other code must come with one
+line of text that claims nothing false. The next run must succeed and remove what is left over.
 
 Four outcomes are intended, though they differ from this:
 
-- A column chunk that the system refuses to read gets no filter. The report says so, and this does
-  not count as a failure.
+- A column chunk that the system refuses to read gets no filter, which the report says.
 - On file systems without hard links, a kill can leave an empty file under the name of a new file or
   of a backup.
 - A folder that must not be opened (EACCES, EPERM) is not synced.
@@ -85,8 +72,6 @@ Four outcomes are intended, though they differ from this:
             yield Result(name=name, tried=0, seen={_MISSED: 1})
             return
         happened = {
-            f"{_AT}{aftermath.fault.place.place}": True,
-            _kind(aftermath.fault): True,
             "killed": aftermath.fault.is_kill,
             "done": ending.status == 0,
             "new": aftermath.is_new,
@@ -95,16 +80,10 @@ Four outcomes are intended, though they differ from this:
         seen = {what: 1 for what, has_happened in happened.items() if has_happened}
         yield Result(name=name, seen=seen, problems=result.problems)
 
-    def line(self, name: str) -> str:
-        """Return the scenario, and where the fault happened."""
-        scenario, gate, *_ = name.split("/")
-        return scenario + _IN_WHAT.get(gate, "")
-
     def section(self, tallies: Tallies) -> Section:
-        """Count by scenario and kind of fault, and say how the runs ended."""
-        rows = (_row(one) for one in tallies.values() if one.tried)
-        header = ("command", "calls", "tried", "survived", *_KINDS)
-        found = self.table(header, rows, tallies)
+        """Count by scenario, and say how the runs ended."""
+        rows = ((one.line, f"{one.tried:,}", one.failed) for one in tallies.values() if one.tried)
+        found = self.table(("command", "tried", "failed"), rows, tallies)
         return replace(found, text=f"{self.text}\n{self._drawn()}{_endings(tallies)}")
 
     def _drawn(self) -> str:
@@ -112,17 +91,6 @@ Four outcomes are intended, though they differ from this:
             return ""
         share, seed = self.plan.share, self.plan.seed
         return f"Of all these runs, {share:.0%} were drawn at random (seed {seed}). "
-
-
-def _kind(fault: Fault) -> str:
-    kind = fault.kind.strip("+")
-    return kind if kind in _KINDS else _OTHERS
-
-
-def _row(tally: Tally) -> tuple[str, ...]:
-    num_places = sum(what.startswith(_AT) for what in tally.seen)
-    numbers = (num_places, tally.tried, tally.survived, *(tally.seen[kind] for kind in _KINDS))
-    return (tally.line, *(f"{number:,}" for number in numbers))
 
 
 def _endings(tallies: Tallies) -> str:

@@ -39,18 +39,11 @@ class Tables(Campaign):
     part = "tables"
     title = "Delta tables that others write to"
     text = """
-Three commits replace the three files of a table, while another process commits to the table at the
-same time. In the other process, deltalake appends, deletes a file or a row, updates, merges,
-compacts, vacuums or writes a checkpoint; or a second process replaces the same files; or an entry
-is made by hand that deletes rows by a deletion vector, and is created before it is filled.
-Afterwards the rows must be the rows that the other commit leaves, each once, as deltalake and
-DuckDB read them. No file may be missing. Each commit that was reported must be in the log, as it
-was reported. Each of our commits must remove only files that the version before it has. No version
-may be written twice. The other process may lose, and must say so.
-
-deltalake (1.6) does not notice that files which it compacts were removed by a commit without
-changed data, by this package or by another compaction of deltalake. Then the compaction doubles
-rows. Such races are counted apart; [tables.md](reference/tables.md) warns of them.
+Three commits replace the three files of a table, while another process commits to it. Afterwards
+deltalake and DuckDB must read the rows that the other commit leaves, each once. No file may be
+missing, each commit that was reported must be in the log, and no version may be written twice. The
+other process may lose, and must say so. deltalake's compaction can double rows, as
+[tables.md](reference/tables.md#who-else-writes) warns; such races are counted apart.
 """
 
     def open(self) -> None:

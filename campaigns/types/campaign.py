@@ -42,18 +42,11 @@ class Types(Campaign):
     workers = 2
     is_expendable = True
     text = """
-Every writer writes every type that it has, into three row groups, one of nulls only, with values in
-no order. Every engine counts the rows with a value, in the file as written and in the file with
-filters, with its push-down on and off. A try is one query for one value. It survives if filters
-change nothing.
-
-In a whole run, each plain file of pyarrow is queried for 50 values that are there. The same file
-with filters is queried for 1,000 values that are absent, but lie between minimum and maximum (by
-engines that use no filters, for 50). Files of other writers, special values and other layouts are
-queried for up to 50 present and 50 absent values. Spark gets fewer queries of these files, and
-queries for absent values as OR-lists of fifty. If an engine is wrong without filters, this is a
-limit of the engine, and [compatibility.md](compatibility.md) lists it. The last line is this
-package: `probe`, `read_table` and `BloomFile` against the rows written.
+Every writer writes every type that it has. Every engine counts the rows with a value, in the file
+as written and in the file with filters, with its push-down on and off: up to 50 values that are
+there, and up to 1,000 that are absent, but lie between minimum and maximum. A try survives if
+filters change nothing; [compatibility.md](compatibility.md) lists where an engine is wrong without
+filters. The last line is this package, against the rows written.
 """
     _session: SparkSession | None = None
 

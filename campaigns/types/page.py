@@ -13,7 +13,7 @@ from campaigns.types.page_text import DELTA, HEAD, LINES, NOTES, READ, REASONS, 
 from tests.readers.releases.page import section_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from campaigns.types.judging import Judgement
     from campaigns.types.matrix import Matrix, Written
@@ -28,7 +28,7 @@ _NAMES = {
     "fastparquet": "fastparquet",
     "spark": "Spark",
 }
-_MAX_REMARK = 150
+_MAX_REMARK = 80
 _WIDTH = 100
 
 
@@ -39,13 +39,16 @@ def page_of(found: Matrix, old: str) -> str:
         _versions(),
         _extent(found),
         WRITTEN,
-        _table("type", WRITERS, (_written_row(case, found.written) for case in CASES)),
+        _table(("type", "stored as"), _shared(_written_row(case, found.written) for case in CASES)),
         _no_filters(found.written),
         LINES,
         DELTA,
         section_of(old),
         READ,
-        _table("type", ENGINES, (_read_row(case, found.judged) for case in CASES)),
+        _table(
+            ("type", *(_NAMES[engine] for engine in ENGINES)),
+            _shared(_read_row(case, found.judged) for case in CASES),
+        ),
         *(_about(engine, found.judged) for engine in ENGINES),
         REASONS,
         _refusals(found.written),
@@ -68,15 +71,28 @@ def _extent(found: Matrix) -> str:
     )
 
 
-def _table(first: str, columns: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
-    header = (first, *(_NAMES[name] for name in columns))
+def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = (header, ("---",) * len(header), *rows)
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _written_row(case: str, written: list[Written]) -> tuple[str, ...]:
+    """Return the form that most writers store without names, the others with theirs."""
     found = {one.writer: one for one in written if one.case == case}
-    return (case, *(_written_cell(found.get(writer)) for writer in WRITERS))
+    forms: dict[str, list[str]] = {}
+    for writer in WRITERS:
+        forms.setdefault(_written_cell(found.get(writer)), []).append(_NAMES[writer])
+    ordered = sorted(forms.items(), key=lambda form: (form[0] == "-", -len(form[1])))
+    others = (f"{form}: {', '.join(names)}" for form, names in ordered[1:])
+    return (case, "; ".join((ordered[0][0], *others)))
+
+
+def _shared(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Give types of which all engines do the same one row."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for case, *cells in rows:
+        alike.setdefault(tuple(cells), []).append(case)
+    return ((", ".join(cases), *cells) for cells, cases in alike.items())
 
 
 def _written_cell(one: Written | None) -> str:
@@ -114,21 +130,23 @@ def _read_cell(judged: list[Judgement]) -> str:
 
 def _about(engine: str, judged: list[Judgement]) -> str:
     mine = [one for one in judged if one.engine == engine]
-    limits = [line for case in CASES for line in _limits(case, [o for o in mine if o.case == case])]
-    return f"### {_NAMES[engine]}\n\n{NOTES[engine].strip()}\n\n" + "\n".join(limits)
+    limits: dict[str, list[str]] = {}
+    for case in CASES:
+        for how, what in _limits(case, [one for one in mine if one.case == case]):
+            limits.setdefault(how, []).append(what)
+    lines = "\n".join(f"- {how}: {'; '.join(some)}" for how, some in limits.items())
+    return f"### {_NAMES[engine]}\n\n{NOTES[engine].strip()}\n\n{lines}"
 
 
-def _limits(case: str, judged: list[Judgement]) -> list[str]:
-    """A line for each way in which a type goes wrong, with the files where it does."""
-    lines = []
+def _limits(case: str, judged: list[Judgement]) -> Iterator[tuple[str, str]]:
+    """Yield each way in which a type goes wrong, and the type with the files where it does."""
     for verdict in ("unread", "wrong"):
         some = [one for one in judged if one.verdict == verdict]
         if some:
-            files = "all files" if len(some) == len(judged) else _files(some)
+            what = case if len(some) == len(judged) else f"{case} of {_files(some)}"
             remark = some[0].remark[:_MAX_REMARK].replace("|", "\\|").replace("\n", " ")
-            word = "fails" if verdict == "unread" else "counts wrongly"
-            lines.append(f"- {case}, {files}: {word}: `{remark.replace('`', '')}`")
-    return lines
+            fails = f"fails (`{remark.replace('`', '')}`)"
+            yield fails if verdict == "unread" else "counts wrongly", what
 
 
 def _files(judged: list[Judgement]) -> str:
@@ -146,6 +164,9 @@ def _files(judged: list[Judgement]) -> str:
 def _refusals(written: list[Written]) -> str:
     """Writers that fail, rather than not to have a type."""
     failed = (one for one in written if one.problem and one.problem != "has no such type")
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for one in failed:
+        reasons.setdefault((_NAMES[one.writer], one.problem[:_MAX_REMARK]), []).append(one.case)
     return "\n".join(
-        f"- {_NAMES[one.writer]}, {one.case}: {one.problem[:_MAX_REMARK]}" for one in failed
+        f"- {writer}, {', '.join(cases)}: {problem}" for (writer, problem), cases in reasons.items()
     )

@@ -8,31 +8,26 @@ HEAD: Final = """
 # Compatibility
 
 This page shows which types each writer stores, which types get filters, and how each engine reads
-them. `make torture TORTURE_ARGS="--only types"` writes this page; [reliability.md](reliability.md)
-describes the method. The tables are measured: a type counts as read if the engine counted rows
-rightly, and a filter counts as used if the engine lost rows when the filter was made to exclude a
-value that is there.
-
-Every engine gets the same question: how many rows have this value? The question is put about the
-file as the writer left it, and about the same file with filters, with the engine's push-down on and
-off. The answers without and with filters are the same, except at `‼`.
+them, as measured ([reliability.md](reliability.md#types-writers-and-engines) describes the method).
+A type counts as read if the engine counted rows rightly, and a filter counts as used if the engine
+lost rows when the filter was made to exclude a value that is there. The answers without and with
+filters are the same, except at `‼`.
 """
 
 WRITTEN: Final = """
 ## What writers store
 
-The table has the physical and logical type in the file, for each writer (FLBA is
-FIXED_LEN_BYTE_ARRAY). `-`: the writer has no such type, or fails on it. `†`: the column gets no
-filters, for the reason below the table. All other columns get filters. BSON, decimals as
-BYTE_ARRAY, GEOMETRY and VARIANT are not tried here.
+The table has the physical and logical type in the file (FLBA is FIXED_LEN_BYTE_ARRAY). Writers are
+named if they store another form than the first one. `-`: the writer has no such type, or fails on
+it. `†`: the column gets no filters, for the reason below the table. All other columns get filters.
+BSON, decimals as BYTE_ARRAY, GEOMETRY and VARIANT are not tried here.
 """
 
 DELTA: Final = """
 ## Which readers of Delta tables use the filters
 
-`bloomify TABLE` adds filters to a table, and then the data pages of the table are overwritten. Each
-reader looks up a value that is absent, but lies between minimum and maximum. Only a reader that
-reads no page can answer. `tests/tables/test_engines.py` tries this.
+The data pages of a table with filters are overwritten, so that only a reader that reads no page can
+answer for an absent value between minimum and maximum (`tests/tables/test_engines.py`).
 
 | reader | uses the filters |
 |---|---|
@@ -61,16 +56,8 @@ READ: Final = """
 LINES: Final = """
 ## Which Spark the index works with
 
-`make test-sparks` runs the tests of the Spark part, for each line of Spark in an environment of its
-own with the newest release. The rules are compiled against the running version of Spark.
-
-| Spark | Scala | create, refresh, `bloomify_table` | `where` | both rules, `explain`, `why_not` |
-|---|---|---|---|---|
-| 3.5.9 | 2.12 | yes | yes | yes |
-| 4.0.5 | 2.13 | yes | yes | yes |
-| 4.1.4 | 2.13 | yes | yes | yes |
-| 4.2.1 | 2.13 | yes | yes | yes |
-| 4.3.0 | 2.13 | yes | yes | yes |
+Spark 3.5.9 (Scala 2.12), 4.0.5, 4.1.4, 4.2.1 and 4.3.0 (Scala 2.13) pass all tests of the Spark
+part (`make test-sparks`). The rules are compiled against the running version of Spark.
 
 With other versions, `enable()` raises an error of one line if the rules do not compile; `where`
 needs no rules. With Spark 3.5, `where` excludes no files of tables with CHAR columns. PySpark 4.2

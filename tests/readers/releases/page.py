@@ -27,20 +27,19 @@ _NAMES = {
 _TEXT = """\
 ## Engines that lose rows
 
-Some engines lose rows of files whose filters are right. This table is made of
-`parquet_bloomwriter/filters/hazards.py`, which lists what is known. `bloomify` and `advise` mention
-what depends on the file alone. [`bloomify check-engine FILE`](how-to/engines.md) asks an engine for
-values that are there. An engine reads by a schema of wider types if a table declares a column of
-INT32 as BIGINT, and by a schema without nulls if it declares a nullable column as not nullable.
+Some engines lose rows of files whose filters are right. This is what is known
+(`parquet_bloomwriter/filters/hazards.py`). `bloomify` and `advise` mention what depends on the file
+alone. [`bloomify check-engine FILE`](how-to/engines.md) asks an engine for values that are there.
+An engine reads by a schema of wider types if a table declares a column of INT32 as BIGINT, and by a
+schema without nulls if it declares a nullable column as not nullable.
 
 {hazards}
 
-`make test-engines` asks old and new releases about {types} types of values, optional and required,
-read by the file's schema, by a schema without nulls and by a schema of wider types. It asks by `=`,
-by `IN` and by a subquery, for values that are there and values that are not. Each answer about a
-file with filters is compared with the answer about the same file without filters. The columns of
-the placements count the answers that differ; behind `+` are those about a file that was read by a
-declared schema. The run fails if an answer differs for a reason that is not in the table above.
+`make test-engines` asks old and new releases about {types} types of values, with and without
+filters, by `=`, by `IN` and by a subquery, for values that are there and values that are not. The
+columns of the placements count the answers that differ; behind `+` are those about a file that was
+read by a schema without nulls or of wider types. No answer differed for a reason that is not in the
+table above.
 
 {releases}
 
