@@ -158,8 +158,8 @@ def make_warehouse(
         server: How to open the catalog of a server, to use that one.
     """
     from pyiceberg import catalog
-    from pyiceberg.catalog import sql
     from pyiceberg.utils.config import Config
+    from sqlalchemy import create_engine
 
     (folder / "warehouse").mkdir(parents=True)
     warehouse = Warehouse(folder, server=server)
@@ -168,7 +168,7 @@ def make_warehouse(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())  # pyiceberg reads it once, when imported
     # A catalog that is opened again has the compiled queries and the connections of the first.
-    monkeypatch.setattr(sql, "create_engine", cache(sql.create_engine))
+    monkeypatch.setattr("pyiceberg.catalog.sql.create_engine", cache(create_engine))
     return warehouse
 
 
