@@ -8,7 +8,7 @@ from collections import Counter
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, partial
-from itertools import compress, cycle
+from itertools import compress
 from operator import is_, is_not
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +123,7 @@ COMPARE: dict[Operator, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-MOST_COLUMNS = 5
+MOST_COLUMNS = 3
 """Of a wide table, that are asked about."""
 
 LITERALS = (bool, int, float, str, bytes, Decimal, date, datetime)
@@ -132,28 +132,25 @@ LITERALS = (bool, int, float, str, bytes, Decimal, date, datetime)
 def conditions(rows: list[tables.Row]) -> Iterator[tuple[Expression, Callable[[Any], bool], str]]:
     """Yield conditions on some columns, what they mean, and the column.
 
-    The first column has all of them; each of the others has an equality, another comparison and
-    a test for null.
+    Each has an equality and a test for null, the first has a list and negations too. Which other
+    comparison a column has depends on lengths: the tables together have all.
     """
-    signs = cycle([sign for sign in COMPARE if sign != "="])
+    others = [sign for sign in COMPARE if sign != "="]
     for place, name in enumerate(some_columns(rows)):
         found = [row[name] for row in rows if isinstance(row[name], LITERALS)]
         values = list(dict.fromkeys(one for one in found if one == one))  # noqa: PLR0124  no NaN
-        if place:
-            yield IsNull(name), partial(is_, None), name
-            for sign in ("=", next(signs)) if values else ():
-                value = values[len(values) // 2]
-                yield Comparison(name, sign, value), partial(meets, COMPARE[sign], value), name
-            continue
         yield IsNull(name), partial(is_, None), name
-        yield Not(IsNull(name)), partial(is_not, None), name
+        if not place:
+            yield Not(IsNull(name)), partial(is_not, None), name
         if not values:
             continue
         some: tuple[Any, ...] = (values[0], values[len(values) // 2], values[-1])
-        for value, (sign, compare) in zip(cycle(some), COMPARE.items(), strict=False):
-            yield Comparison(name, sign, value), partial(meets, compare, value), name
-        yield IsIn(name, some), partial(is_among, some), name
-        yield Not(IsIn(name, some[:1])), partial(is_not_among, some[:1]), name
+        signs: tuple[Operator, ...] = ("=", others[(len(rows) + len(name)) % len(others)])
+        for value, sign in zip(some[1:], signs, strict=True):
+            yield Comparison(name, sign, value), partial(meets, COMPARE[sign], value), name
+        if not place:
+            yield IsIn(name, some), partial(is_among, some), name
+            yield Not(IsIn(name, some[:1])), partial(is_not_among, some[:1]), name
 
 
 def some_columns(rows: list[tables.Row]) -> list[str]:

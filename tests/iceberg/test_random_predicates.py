@@ -132,18 +132,23 @@ def bag(rows: pa.Table) -> list[str]:
     return [repr(row) for row in rows.to_pylist()]  # NaN is equal to nothing
 
 
+@pytest.fixture(scope="module")
+def everything(table: Table) -> pa.Table:
+    """All rows of the table."""
+    return read_table(url_of(table))
+
+
 @settings(max_examples=10, deadline=None)
 @given(tree=conditions())
 @example(tree=Or((Comparison("number", ">=", -3), Comparison("day", "<", DAY))))
-def test_no_row_is_lost(table: Table, tree: Expression) -> None:
-    everything = read_table(url_of(table))
+def test_no_row_is_lost(table: Table, everything: pa.Table, tree: Expression) -> None:
     expected = ds.dataset(everything).to_table(filter=to_arrow(tree, everything.schema))
     found = read_table(url_of(table), filters=tree)
     assert found.schema.equals(expected.schema)
     assert bag(found) == bag(expected)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(tree=conditions())
 def test_no_row_of_a_pruned_scan_is_lost(table: Table, tree: Expression) -> None:
     opened = cast("IcebergTable", find_table(url_of(table)))

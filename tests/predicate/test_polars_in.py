@@ -209,13 +209,14 @@ def test_parts_that_are_understood_stand_beside_others() -> None:
     assert isinstance(found.operands[1], Opaque)
 
 
-def test_ten_thousand_alternatives() -> None:
+def test_thousands_of_alternatives() -> None:
+    """More than Python's calls may nest; Polars writes them out in the square of their number."""
     condition = i == 0
-    for number in range(1, 10_000):
+    for number in range(1, 3000):
         condition = condition | (i == number)
     found = from_polars(condition, SCHEMA)
     assert found == Opaque(str(condition)) or (
-        isinstance(found, Or) and len(found.operands) == 10_000
+        isinstance(found, Or) and len(found.operands) == 3000
     )
 
 

@@ -10,7 +10,7 @@ import datetime as dt
 import struct
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import datafusion
@@ -216,10 +216,15 @@ def ask_duckdb(connection: duckdb.DuckDBPyConnection) -> Ask:
     return ask
 
 
-def ask_datafusion(path: Path, asked: list[Expression]) -> list[list[bool]]:
+@lru_cache(maxsize=1)
+def _opened(path: Path) -> datafusion.SessionContext:
     context = datafusion.SessionContext()
     context.register_parquet("t", str(path))
-    table = context.sql(_sql(path, asked).replace(f"'{path}'", "t")).to_arrow_table()
+    return context
+
+
+def ask_datafusion(path: Path, asked: list[Expression]) -> list[list[bool]]:
+    table = _opened(path).sql(_sql(path, asked).replace(f"'{path}'", "t")).to_arrow_table()
     return [_flags(column.to_pylist()) for column in table.columns]
 
 

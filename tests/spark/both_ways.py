@@ -9,6 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.spark import rules
+from tests.spark.conftest import FEW_TASKS, INTERPRETED
 from tests.spark.generated.comparing import canonical
 from tests.spark.metrics import Metrics, metrics_of
 from tests.support.spark_session import local_session
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
 
 EAGER = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.files.minPartitionNum": "1",
+    **INTERPRETED,
+    **FEW_TASKS,
     "spark.bloomwriter.join.minBytes": "0",
 }
 """Settings with which sides of joins are filtered however small they are, and little is planned."""

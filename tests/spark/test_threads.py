@@ -94,7 +94,7 @@ def inheriting(work: Callable[[], None]) -> None:
 
 def in_a_pool(work: Callable[[], None]) -> None:
     with ThreadPoolExecutor(2) as pool:
-        for future in [pool.submit(work) for _ in range(4)]:
+        for future in [pool.submit(work) for _ in range(3)]:
             future.result()
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.stores.servers import GUARDED
+from tests.support.spark_session import QUICK
 
 if TYPE_CHECKING:
     from typing import Self
@@ -158,10 +159,10 @@ class Hdfs:
         home = os.environ.get("JAVA_HOME")
         package = "datanode.DataNode" if name == "DataNode" else f"namenode.{name}"
         opened = [f"--add-opens=java.base/{one}=ALL-UNNAMED" for one in _OPENED]
-        light = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]
         return [
             str(Path(home) / "bin" / "java") if home else "java",
-            *light,
+            *QUICK,
+            "-Xmx256m",
             *opened,
             "-cp",
             f"{self.configuration}:{jars()}/*",

@@ -58,6 +58,8 @@ def table_by_deltalake(root: Path, version: int | None = None) -> pa.Table:
 
 def spelled(value: Any) -> Any:  # noqa: ANN401  of any column
     """Return a form of a value that is equal for equal values only, NaN and zeros included."""
+    if value is None or isinstance(value, str | bytes):
+        return value
     if isinstance(value, float):
         return ("float", repr(value))
     if isinstance(value, dict):
@@ -66,7 +68,7 @@ def spelled(value: Any) -> Any:  # noqa: ANN401  of any column
         return tuple(map(spelled, value))
     if isinstance(value, memoryview | bytearray):
         return bytes(value)
-    return (type(value).__name__, str(value)) if not isinstance(value, bytes) else value
+    return (type(value).__name__, str(value))
 
 
 def bag(rows: Iterable[Row]) -> Counter[Spelled]:

@@ -59,17 +59,15 @@ _POSITIONS = Schema(
 )
 
 
-def live_entries(
-    table: Table, content: DataFileContent = DataFileContent.DATA
-) -> list[ManifestEntry]:
-    """Return the entries of a table's files, as its manifests have them now."""
+def live_entries(table: Table, *content: DataFileContent) -> list[ManifestEntry]:
+    """Return the entries of a table's data files, or of other files, as manifests have them now."""
     table.refresh()
     head = table.current_snapshot()
     return [
         entry
         for manifest in (head.manifests(table.io) if head else ())
         for entry in manifest.fetch_manifest_entry(table.io)
-        if entry.data_file.content == content
+        if entry.data_file.content in (content or (DataFileContent.DATA,))
     ]
 
 

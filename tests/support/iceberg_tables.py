@@ -10,6 +10,7 @@ import datetime as dt
 import uuid
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
@@ -158,6 +159,7 @@ def make_warehouse(
     """
     from pyiceberg import catalog
     from pyiceberg.utils.config import Config
+    from sqlalchemy import create_engine
 
     (folder / "warehouse").mkdir(parents=True)
     warehouse = Warehouse(folder, server=server)
@@ -165,6 +167,8 @@ def make_warehouse(
     for name, value in warehouse.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())  # pyiceberg reads it once, when imported
+    # A catalog that is opened again has the compiled queries and the connections of the first.
+    monkeypatch.setattr("pyiceberg.catalog.sql.create_engine", cache(create_engine))
     return warehouse
 
 

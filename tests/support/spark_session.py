@@ -28,8 +28,17 @@ WORKERS = {
 """Environment in which Spark's Python workers are those of this Python, with its packages."""
 
 
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
-"""Of code that runs a few times, most is not worth compiling well."""
+QUICK = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)
+"""Options of a JVM for a short life.
+
+Of code that runs a few times, most is not worth compiling well; and a quarter of Spark's start is
+spent on checks of its classes.
+"""
 
 
 def quiet(folder: str, *, master: str = "local[2]") -> dict[str, str]:
@@ -40,8 +49,9 @@ def quiet(folder: str, *, master: str = "local[2]") -> dict[str, str]:
     return {
         "spark.master": master,
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": _QUICK,
+        "spark.driver.extraJavaOptions": " ".join((*QUICK, "-XX:ReservedCodeCacheSize=256m")),
         "spark.driver.host": "127.0.0.1",
+        "spark.executor.extraJavaOptions": " ".join(QUICK),
         "spark.local.dir": folder,
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",

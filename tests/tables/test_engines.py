@@ -33,7 +33,7 @@ def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table with filters, whose data pages can be read by nobody."""
     path = tmp_path_factory.mktemp("noise") / "t"
     rng = np.random.default_rng(3)
-    ids = rng.choice(np.setdiff1d(np.arange(2_000_000), [ABSENT]), 200_000, replace=False)
+    ids = rng.permutation(np.arange(0, 2_000_000, 100))
     write_deltalake(os.fspath(path), pa.table({"id": ids}))
     bloomify_table(path, "id")
     for uri in DeltaTable(os.fspath(path)).file_uris():

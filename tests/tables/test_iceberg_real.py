@@ -47,7 +47,7 @@ def data_of(folder: Path) -> dict[str, bytes]:
 FEW = 3
 """Columns of a large table that are asked about; of other tables, all."""
 
-VALUES = 12
+VALUES = 4
 """Looked up of each column in the index."""
 
 
