@@ -406,7 +406,8 @@ def test_closed_streams_are_no_error_and_no_file_takes_their_place(events: Path)
 COMMANDS = {
     **{
         name: cli.get_command(click.Context(cli), name)
-        for name in set(cli.modules) - {"index", "help"}
+        for name in cli.modules
+        if name not in {"index", "help"}
     },
     **{f"index {name}": index.get_command(click.Context(index), name) for name in VERBS},
 }
