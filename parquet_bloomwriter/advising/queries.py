@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from sqlglot.expressions import Expr
+    from sqlglot.tokenizer_core import Token
 
 _DIALECT = "duckdb"
 _STATEMENT = re.compile(r"[\s(]*(select|with|from|delete|update|merge|explain)\b", re.IGNORECASE)
@@ -122,16 +123,19 @@ def _as_statement(text: str) -> str:
     return f"SELECT * FROM t {where}{text}"  # noqa: S608  it is parsed, and never run
 
 
-def _split(text: str, tokens: Iterable[object]) -> Iterator[str]:
-    """Yield the texts between semicolons, without those that are empty."""
+def _split(text: str, tokens: Iterable[Token]) -> Iterator[str]:
+    """Yield the texts between semicolons, from their first tokens on; comments are no tokens."""
     from sqlglot.tokenizer_core import TokenType
 
-    start = 0
-    ends = [one.start for one in tokens if one.token_type == TokenType.SEMICOLON]  # type: ignore[attr-defined]
-    for end in (*ends, len(text)):
-        if text[start:end].strip():
-            yield text[start:end]
-        start = end + 1
+    start: int | None = None
+    for one in tokens:
+        if one.token_type != TokenType.SEMICOLON:
+            start = one.start if start is None else start
+        elif start is not None:
+            yield text[start : one.start]
+            start = None
+    if start is not None:
+        yield text[start:]
 
 
 def _asked(tree: Expr, known: Mapping[str, str]) -> Iterator[tuple[str, bool]]:

@@ -232,7 +232,8 @@ class AdviseReport:
 
         Columns that have filters already may be among those that it chooses: they are kept.
         """
-        typed = list(filter(None, map(self.typed, columns)))
+        chosen = [column for column in columns if self.typed(column)]
+        typed = list(filter(None, map(self.typed, chosen)))
         if not typed or not self.paths:
             return None
         words = ["bloomify", *map(_as_path, self.paths)]
@@ -240,6 +241,8 @@ class AdviseReport:
         words += ["--all-columns"] if is_every else ["--columns", self._listed(typed)]
         if self.fpp != DEFAULT_FPP:
             words += ["--fpp", f"{self.fpp:g}"]
+        if any(one.missing_from for one in chosen) and not self.is_of_table:
+            words.append("--skip-missing")
         return shlex.join(words)
 
     def _listed(self, typed: Sequence[str]) -> str:

@@ -253,7 +253,7 @@ def _noted(column: ColumnAdvice, report: AdviseReport) -> ColumnAdvice:
     more = f" and {lacking - 1:,} more" if lacking > 1 else ""
     note = (
         f"not in {lacking:,} of {count(report.num_files, 'file')} ({column.missing_from}{more}); "
-        "the command below leaves these files alone and ends with 3"
+        "--skip-missing passes over these files"
     )
     return replace(column, notes=(*column.notes, note))
 

@@ -313,6 +313,11 @@ def test_a_table_fits_the_terminal(invoke: Invoke) -> None:
         "a\\tb                         1",
         "https://user:word@host/  20000",
     ]
+    texts = {name: ["y" * 30, "z"] for name in ("first", "second", "third")}
+    pq.write_table(pa.table({**texts, "last": [1, 2]}), "texts.parquet")
+    done = invoke("get", "texts.parquet", "--where", "last > 0", "--format", "table")
+    head, *shown = done.stdout.splitlines()
+    assert {head.index("last") + len("last")} == set(map(len, shown))
     later = {"n": [*range(2000), 10**12], "t": ["x"] * 2000 + ["y" * 99]}
     pq.write_table(pa.table(later), "later.parquet")
     last = invoke(
@@ -395,7 +400,7 @@ def test_inputs_that_cannot_be_read_are_refused_as_by_probe(folder: Path, invoke
     (folder / "text.parquet").write_text("hello world, a text file")
     (folder / "empty").mkdir()
     (folder / "mixed").mkdir()
-    pq.write_table(pa.table({"id": [1]}), folder / "mixed" / "a.parquet")
+    pq.write_table(pa.table({"id": range(300_000)}), folder / "mixed" / "a.parquet")
     for given in ("text.parquet", "empty"):
         probed = invoke("probe", given, "--where", "id = 3")
         for options in (["--where", "id = 3"], ["--limit", "3"]):
@@ -405,7 +410,12 @@ def test_inputs_that_cannot_be_read_are_refused_as_by_probe(folder: Path, invoke
     (folder / "mixed" / "b.parquet").write_text("hello world, a text file")
     done = invoke("get", "mixed", "--where", "id >= 0")
     assert done.exit_code == 4
-    assert done.stderr.startswith("bloomify: mixed/b.parquet: byte 20: the last four bytes are not")
+    told, error = done.stderr.splitlines()
+    num_rows = len(done.stdout.splitlines()) - 1
+    assert told == (
+        f"bloomify: {num_rows:,} rows were printed, and these are not all, because of an error:"
+    )
+    assert error.startswith("bloomify: mixed/b.parquet: byte 20: the last four bytes are not")
     done = invoke("get", "mixed/a.parquet", "--where", "idd = 0")
     assert done.stderr == 'bloomify: there is no column "idd". Did you mean id?\n'
 

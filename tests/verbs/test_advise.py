@@ -182,6 +182,8 @@ def test_only_columns_that_queries_compare_with_values_deserve_filters() -> None
     assert columns["session"].reason == "no query asks for it"
     assert columns["id"].reason.startswith("asked for in 1 of 3 queries, but by <, BETWEEN")
     assert columns["tenant"].notes == ("asked for by = or IN in 1 of 3 queries",)
+    noted = "-- who; when\n" + queries[0] + "; -- behind it\n /* x; */ " + queries[1]
+    assert advise(data, queries=noted) == report
     merged = merge_advice([report, advise(data, queries=queries)])
     assert {column.name for column in merged.added} == {"email", "tenant", "number"}
     for wrong in ("", ";", "id = = 3", "id = 'a"):
@@ -601,7 +603,7 @@ def test_an_ordinal_in_the_command_is_that_of_every_file(
     files = [pa.table({name: columns[name] for name in names}) for names in (["a,b", "z"], others)]
     merged = merge_advice([advise(file_of(table)) for table in files], paths="mix")
     words = shlex.split(merged.command or "")
-    assert set(words[-1].split(",")) - {"x"} == named
+    assert set(words[words.index("--columns") + 1].split(",")) - {"x"} == named
     notes = " ".join(by_name(merged)["a,b"].notes)
     assert ("not in the command" in notes) == ("#0" not in named)
 

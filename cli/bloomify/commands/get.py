@@ -380,10 +380,12 @@ def _write(
         writer.finish()
         stream.flush()
     except BaseException as error:
+        is_file = options["output"] is not None
+        printed = f"{count(num_rows, 'row')} {'was' if num_rows == 1 else 'were'} printed"
         if isinstance(error, KeyboardInterrupt):
-            is_file = options["output"] is not None
-            printed = f"{count(num_rows, 'row')} {'was' if num_rows == 1 else 'were'} printed"
             error.add_note("No file was written" if is_file else printed)
+        elif num_rows and not is_file and not isinstance(error, BrokenPipeError):
+            console.error(f"{printed}, and these are not all, because of an error:")
         writer.abandon()
         raise
     if isinstance(writer, TableForm) and options["output"] is None:

@@ -168,7 +168,13 @@ def _fitted(widths: Sequence[int], narrowest: Sequence[int], columns: int) -> li
         and _total(max(least, min(space, most)) for space, least in kept) > columns
     ):
         most -= 1
-    return [max(least, min(space, most)) for space, least in kept]
+    fitted = [max(least, min(space, most)) for space, least in kept]
+    free = max(0, columns - _total(fitted))
+    for place, (space, _) in enumerate(kept):
+        more = min(free, space - fitted[place])
+        fitted[place] += more
+        free -= more
+    return fitted
 
 
 def _total(widths: Iterable[int]) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from parquet_bloomwriter.text import count, listed_names, safe, size
+from parquet_bloomwriter.text import count, listed_names, safe, shorten, size
 
 _SECOND, _MILLISECOND = 1.0, 1e-3
+_MOST_COLUMNS = 200
+"""Width of a condition in a sentence, columns of a terminal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +159,7 @@ def sentence_of(  # noqa: PLR0913  all by keyword
     if before.bytes_read is not None and after.bytes_read is not None:
         parts.append(f"{size(after.bytes_read)} instead of {size(before.bytes_read)} read")
     cpu = f"{seconds_text(after.cpu_seconds)} of CPU instead of {seconds_text(before.cpu_seconds)}"
-    shown = safe(f"{name} on {' '.join(condition.split())}: ")
+    shown = safe(f"{name} on {shorten(' '.join(condition.split()), _MOST_COLUMNS)}: ")
     return f"{shown}{', '.join([*parts, cpu])}; {cost}."
 
 
