@@ -277,7 +277,7 @@ def test_verbs_that_cannot_be_called(folder: Path) -> None:
 def test_verbs_of_one_file_name_the_one_for_folders(folder: Path) -> None:
     for verb in (bloomify, strip, repair, inspect, verify, advise, BloomFile):
         with pytest.raises(UnsupportedFile, match="for_each_file applies a verb to every file"):
-            verb(folder)
+            verb(folder / "sub")
     for verb in (bloomify, strip, repair):
         with pytest.raises(InvalidArgument, match="for_each_file applies a verb to several"):
             verb([folder / "a.parquet"])  # type: ignore[arg-type]

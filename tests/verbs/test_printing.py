@@ -13,10 +13,13 @@ import pytest
 
 import parquet_bloomwriter
 from parquet_bloomwriter import (
+    Effort,
     EngineCheck,
+    EngineMeasurement,
     EngineReport,
     InspectReport,
     LostRows,
+    MeasureReport,
     Use,
     advise,
     bloomify,
@@ -87,6 +90,29 @@ def reports(path: Path) -> Iterator[Any]:
         num_row_groups=2,
         present_columns=("id",),
         checks=(check, check),
+    )
+    effort = Effort(
+        num_rows=1,
+        row_groups_read=1,
+        num_row_groups=2,
+        bytes_read=10,
+        cpu_seconds=0.001,
+        seconds=0.001,
+    )
+    measured = EngineMeasurement(engine="an engine", version="1.0", before=effort, after=effort)
+    yield from (effort, dataclasses.replace(measured, sentence="an engine on id = 3: less"))
+    yield MeasureReport(
+        path=str(path),
+        condition="id = 3",
+        columns=("id",),
+        num_files=1,
+        num_all_files=1,
+        size_before=100,
+        size_after=110,
+        build_seconds=0.1,
+        copied_bytes=110,
+        repeats=5,
+        engines=(dataclasses.replace(measured, problem="it fails"),),
     )
 
 

@@ -39,6 +39,17 @@ class Effort:
     seconds: float
     """Time by the clock."""
 
+    def __str__(self) -> str:
+        """Return the figures that the engine told."""
+        parts = [count(self.num_rows, "row")]
+        if self.row_groups_read is not None:
+            parts.append(
+                f"{self.row_groups_read:,} of {count(self.num_row_groups or 0, 'row group')}"
+            )
+        if self.bytes_read is not None:
+            parts.append(f"{size(self.bytes_read)} read")
+        return ", ".join([*parts, f"{seconds_text(self.cpu_seconds)} of CPU"])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineMeasurement:
@@ -69,6 +80,10 @@ class EngineMeasurement:
         if self.before is None or self.after is None:
             return False
         return self.before.num_rows != self.after.num_rows
+
+    def __str__(self) -> str:
+        """Return the sentence, or how the engine failed."""
+        return self.sentence or f"{safe(self.engine)}: {safe(self.problem)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +154,7 @@ class MeasureReport:
 
     def __str__(self) -> str:
         """Return the sentences of all engines."""
-        return "\n".join(
-            one.sentence or f"{safe(one.engine)}: {safe(one.problem)}" for one in self.engines
-        )
+        return "\n".join(map(str, self.engines))
 
 
 def sentence_of(  # noqa: PLR0913  all by keyword

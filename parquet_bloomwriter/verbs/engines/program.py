@@ -346,7 +346,9 @@ def files_in(folder: str) -> list[str]:
 def measured_duckdb() -> Measured:
     """Measure DuckDB, each time with a new connection, which is open before the clock runs."""
     engine = import_module("duckdb")
-    counted = "SELECT count(*) FROM read_parquet(?) WHERE ({}\n)"
+
+    def counted(condition: str) -> str:
+        return f"SELECT count(*) FROM read_parquet(?) WHERE ({condition}\n)"  # noqa: S608  as above
 
     def prepared(folder: str, query: str) -> Callable[[], Any]:
         connection, paths = engine.connect(), files_in(folder)
@@ -354,11 +356,11 @@ def measured_duckdb() -> Measured:
         return lambda: connection.execute(query, [paths]).fetchone()
 
     def query(folder: str, condition: str) -> Callable[[], int]:
-        run = prepared(folder, counted.format(condition))
+        run = prepared(folder, counted(condition))
         return lambda: int(run()[0])
 
     def row_groups(folder: str, condition: str) -> list[int] | None:
-        explained = f"EXPLAIN (ANALYZE, FORMAT json) {counted.format(condition)}"
+        explained = f"EXPLAIN (ANALYZE, FORMAT json) {counted(condition)}"
         _, plan = prepared(folder, explained)()
         names = ("row_groups_scanned", "total_row_groups_to_scan")
         scans = [one for one in nodes(json.loads(plan)) if one.get("type") == "TABLE_SCAN"]
@@ -380,8 +382,10 @@ def nodes(tree: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401
 def measured_datafusion() -> Measured:
     """Measure DataFusion, each time in a new context, because a context caches metadata."""
     engine = import_module("datafusion")
-    counted = "SELECT count(*) AS n FROM t WHERE ({}\n)"
     told = r"row_groups_pruned_%s=(\d+) total \S+ (\d+) matched"
+
+    def counted(condition: str) -> str:
+        return f"SELECT count(*) AS n FROM t WHERE ({condition}\n)"  # noqa: S608  as above
 
     def run(folder: str, query: str) -> Any:  # noqa: ANN401
         context = engine.SessionContext()
@@ -389,10 +393,10 @@ def measured_datafusion() -> Measured:
         return context.sql(query).collect()[0]
 
     def query(folder: str, condition: str) -> Callable[[], int]:
-        return lambda: int(run(folder, counted.format(condition)).column(0)[0].as_py())
+        return lambda: int(run(folder, counted(condition)).column(0)[0].as_py())
 
     def row_groups(folder: str, condition: str) -> list[int] | None:
-        found = run(folder, f"EXPLAIN ANALYZE {counted.format(condition)}").column(1)
+        found = run(folder, f"EXPLAIN ANALYZE {counted(condition)}").column(1)
         plan = "".join(map(str, found.to_pylist()))
         by_statistics = re.findall(told % "statistics", plan)
         by_filters = re.findall(told % "bloom_filter", plan)
