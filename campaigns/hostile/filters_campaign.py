@@ -56,8 +56,8 @@ value.
 
 *Undetected without the data* counts filters in which nothing contradicts anything, though their
 bits are not the bits of the values. Readers lose rows by such filters; `verify` finds them, and
-`bloomify` builds them anew. Not tried are single bits of pages, and interfaces that return more
-bytes to pyarrow than it asked for, on which pyarrow crashes.
+`bloomify --replace` builds all anew. Not tried are single bits of pages, and interfaces that return
+more bytes to pyarrow than it asked for, on which pyarrow crashes.
 """
 
     def cases(self) -> Iterable[str]:

@@ -44,6 +44,7 @@ from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes, initial_
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from functools import _lru_cache_wrapper
 
     from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.hashing import Dialect
@@ -177,7 +178,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         regenerate_crc=regenerate_crc,
         keep_time=keep_time,
     )
-    options = _filter_options(dialect, murmur3_seed, sizing, max_bytes)
+    options = _kept(_filter_options, dialect, murmur3_seed, sizing, max_bytes)
     if placement is not None and placement not in get_args(Placement):
         raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
     check_jobs(jobs)
@@ -191,7 +192,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     )
     wrote = None if progress is None else progress.wrote
     with rewrite_session(source, destination, progress=wrote) as session:
-        chosen, per_column, absent = _choices(session.footer.schema, *asked)
+        chosen, per_column, absent = _kept(_choices, session.footer.schema, *asked)
         settled = None
         if output is None and not replace:
             settled = settle(session.source, session.footer, per_column)
@@ -452,6 +453,18 @@ def _filter_options(
         raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
     check_max_bytes(max_bytes)
     return FilterOptions(max_bytes=max_bytes, sizing=sizing, hash_kind=kind)
+
+
+def _kept(function: _lru_cache_wrapper[_T], *arguments: object) -> _T:
+    """Call a function that keeps its results; one with an argument that cannot be a key says why.
+
+    Such an argument, a list in the place of a word, is wrong.
+    """
+    try:
+        hash(arguments)
+    except TypeError:
+        return function.__wrapped__(*arguments)
+    return function(*arguments)
 
 
 _T = TypeVar("_T")

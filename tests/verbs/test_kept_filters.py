@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import Sbbf, Status, UnsafeTarget, bloomify
-from parquet_bloomwriter.errors import FileChanged, FileProblem
+from parquet_bloomwriter.errors import FileChanged, FileProblem, InvalidArgument
 from parquet_bloomwriter.hashing import hash_plain, xxh64
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.rewrite import new_filters
@@ -346,3 +346,10 @@ def test_one_name_in_many_files_means_the_column_of_each() -> None:
         pq.write_table(table, buffer)
         (column,) = bloomify(buffer.getvalue(), ["id"]).columns
         assert column.ordinal == names.index("id"), number
+
+
+def test_options_of_wrong_types_are_refused() -> None:
+    """What depends on options is kept for the next file, though some cannot be a key."""
+    for options in ({"dialect": ["xxhash"]}, {"murmur3_seed": [1]}):
+        with pytest.raises(InvalidArgument):
+            bloomify(written(), "id", **options)
